@@ -9,19 +9,19 @@ import { changesOf } from '../domain/audit/changes.ts';
 import {
   writeAudit,
   type AuditCredential,
-  type AuditDoor,
   type AuditNote,
   type AuditOrigin,
+  type AuditVia,
 } from '../domain/audit/write.ts';
 import type { WorkerCaller } from '../domain/jobs/worker-tokens.ts';
 import type { AuditTrail, Endpoint, EndpointResponse } from './endpoint.ts';
 
-export function originOf(ctx: Context, door: AuditDoor = 'api'): AuditOrigin {
+export function originOf(ctx: Context, via: AuditVia = 'api'): AuditOrigin {
   const actor: Actor | undefined = ctx.state['actor'];
   const claims: ExpiringClaims | undefined = ctx.state['claims'];
   const worker: WorkerCaller | undefined = ctx.state['worker'];
   return {
-    ...originOfCaller(actor ?? anonymous, claims, door),
+    ...originOfCaller(actor ?? anonymous, claims, via),
     ...(worker === undefined
       ? {}
       : { actorName: worker.name, credential: 'worker' as const, credentialId: worker.holder }),
@@ -34,15 +34,15 @@ export function originOf(ctx: Context, door: AuditDoor = 'api'): AuditOrigin {
 export function originOfCaller(
   actor: Actor,
   claims: ExpiringClaims | undefined,
-  door: AuditDoor,
-): Pick<AuditOrigin, 'actorId' | 'actorName' | 'credential' | 'credentialId' | 'door'> {
+  via: AuditVia,
+): Pick<AuditOrigin, 'actorId' | 'actorName' | 'credential' | 'credentialId' | 'via'> {
   const isKnown = actor !== anonymous;
   return {
     actorId: isKnown ? actor.id : null,
     actorName: isKnown ? actor.username : null,
     credential: claims === undefined ? 'none' : credentialOf(actor, claims),
     credentialId: claims === undefined ? null : credentialIdOf(actor, claims),
-    door,
+    via,
   };
 }
 

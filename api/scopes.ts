@@ -45,7 +45,7 @@ function defaultOf(family: Parameters<typeof scoped>[0], { method, role }: Endpo
 function workflowInOf({ method, path }: Endpoint): WorkflowIn | undefined {
   if (path === '/runs' && method === 'GET') return 'query';
   if (path.startsWith('/runs/{id}')) return 'run';
-  const isRun = /^\/workflows\/\{id\}\/(?:run|execute)$/.test(path);
+  const isRun = /^\/workflows\/\{id\}\/(?:run|execute|schedule\/trigger|schedule\/backfill)$/.test(path);
   const isRead = method === 'GET' && /^\/(?:startable-)?workflows\/\{id\}/.test(path);
   return isRun || isRead ? 'workflow' : undefined;
 }

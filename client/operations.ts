@@ -388,8 +388,10 @@ export type ApplyPlan = {
   }[];
 };
 export type ApplySetRequest = {
-  /** Name of the set; each user's sets are separate. */
+  /** Name of the set; those of each user and team are separate. */
   set: string;
+  /** A team, for which everything is made. Default: for you. */
+  team_id?: string | null;
   resources: (AgentResource | WorkflowResource | WebhookResource | HookResource | EventSourceResource)[];
   /** Archive what the set has made before and does not name any more. */
   prune?: boolean;
@@ -427,7 +429,7 @@ export type AuditEntry = {
     /** Of the session, access token or machine client. */
     id: string | null;
   };
-  door: 'api' | 'a2a' | 'mcp' | 'openai' | 'scim' | 'system';
+  via: 'api' | 'a2a' | 'mcp' | 'openai' | 'scim' | 'system';
   address: string | null;
   user_agent: string | null;
   request_id: string | null;
@@ -779,6 +781,8 @@ export type CreateEventSourceRequest = {
   /** Users whose workflows may get your events of it. */
   shared_with?: string[];
   description?: string | null;
+  /** A team, to whose events it applies. */
+  team_id?: string | null;
 };
 export type CreateFileLinkRequest = {
   /** Lifetime of the link in seconds. */
@@ -788,7 +792,7 @@ export type CreateHookRequest = {
   name: string;
   /** How the sender signs its calls. */
   scheme: 'github' | 'stripe' | 'slack' | 'standard';
-  /** Name of one of the owner's secrets; its value signs the calls. */
+  /** Name of a secret of the owner or the team; its value signs the calls. */
   secret: string;
   /** Calls that are signed with it are taken too, during a rotation. */
   former_secret?: string | null;
@@ -799,6 +803,8 @@ export type CreateHookRequest = {
   /** How old, or ahead, the time of a signature may be. GitHub signs none. */
   tolerance_seconds?: number;
   active?: boolean;
+  /** A team, whose secrets sign the calls. */
+  team_id?: string | null;
 };
 export type CreateIssuerRequest = {
   /** Short name: in addresses, and before the names of its groups (`corp:finance`). It stays. */
@@ -1182,6 +1188,7 @@ export type EventSenders = {
 export type EventSource = {
   id: string;
   owner_id: string;
+  team_id: string | null;
   source: string;
   client_id: string | null;
   user_id: string | null;
@@ -1265,7 +1272,7 @@ export type HookResource = {
   name: string;
   /** How the sender signs its calls. */
   scheme: 'github' | 'stripe' | 'slack' | 'standard';
-  /** Name of one of the owner's secrets; its value signs the calls. */
+  /** Name of a secret of the owner or the team; its value signs the calls. */
   secret: string;
   /** Calls that are signed with it are taken too, during a rotation. */
   former_secret?: string | null;
@@ -1500,12 +1507,13 @@ export type ImportAgentsRequest = {
 export type InboundWebhook = {
   id: string;
   owner_id: string;
+  team_id: string | null;
   name: string;
   /** The address to give to the sender. */
   url: string;
   /** How the sender signs its calls. */
   scheme: 'github' | 'stripe' | 'slack' | 'standard';
-  /** Name of one of the owner's secrets; its value signs the calls. */
+  /** Name of a secret of the owner or the team; its value signs the calls. */
   secret: string;
   /** Calls that are signed with it are taken too, during a rotation. */
   former_secret: string | null;
@@ -1523,10 +1531,12 @@ export type InboundWebhook = {
 };
 export type InstallMarketplaceItemRequest = {
   /**
-   * Maps names in the item's `requires.secrets` to names of own secrets. For an agent that
-   * comes with a workflow the name is `<agent>/<NAME>`.
+   * Maps names in the item's `requires.secrets` to names of own secrets, or of the team's. For
+   * an agent that comes with a workflow the name is `<agent>/<NAME>`.
    */
   secrets?: Record<string, string> | null;
+  /** A team, for which it is installed. Default: for you. */
+  team_id?: string | null;
 };
 export type Instant = string;
 export type InvokeAgentRequest = {
@@ -2255,7 +2265,9 @@ export type ReceivedEvent = ReceivedEventFields & {
 };
 export type ReceivedEventFields = {
   id: string;
+  /** A user or a team. */
   owner_id: string;
+  team_id: string | null;
   source: string;
   event_id: string;
   type: string;
@@ -2912,7 +2924,7 @@ export type UpdateHookRequest = {
   name?: string;
   /** How the sender signs its calls. */
   scheme?: 'github' | 'stripe' | 'slack' | 'standard';
-  /** Name of one of the owner's secrets; its value signs the calls. */
+  /** Name of a secret of the owner or the team; its value signs the calls. */
   secret?: string;
   /** Calls that are signed with it are taken too, during a rotation. */
   former_secret?: string | null;
@@ -3627,15 +3639,16 @@ export interface Operations {
   };
   /** Apply a set of agents, workflows, webhooks and event sources: all of it or nothing */
   applySet: { body: ApplySetRequest; answer: ApplyPlan };
-  /** List what the caller's sets have made, oldest first */
+  /** List what the caller's sets, or those of a team, have made, oldest first */
   listAppliedResources: {
     query?: {
       /** Records per page. */
       limit?: number | undefined;
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
-      /** Name of the set; each user's sets are separate. */
+      /** Name of the set; those of each user and team are separate. */
       set?: string | undefined;
+      team_id?: string | undefined;
     };
     answer: AppliedResource[];
   };
@@ -3894,13 +3907,14 @@ export interface Operations {
     body?: RetryEvaluationRequest;
     answer: Evaluation;
   };
-  /** List the caller's event sources, newest first */
+  /** List the caller's event sources and those of their teams, newest first */
   listEventSources: {
     query?: {
       /** Records per page. */
       limit?: number | undefined;
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
+      team_id?: string | undefined;
     };
     answer: EventSource[];
   };
@@ -3943,8 +3957,15 @@ export interface Operations {
     };
     answer: EventStream;
   };
-  /** Send CloudEvents in */
-  publishEvent: { body: CloudEvent; answer: PublishEventResponse };
+  /** Send CloudEvents in, for yourself or for a team */
+  publishEvent: {
+    query?: {
+      /** A team whose workflows get the events. */
+      team_id?: string | undefined;
+    };
+    body: CloudEvent;
+    answer: PublishEventResponse;
+  };
   /** List the caller's events that were sent in or emitted, newest first */
   listReceivedEvents: {
     query?: {
@@ -3953,6 +3974,7 @@ export interface Operations {
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
       owner_id?: string | undefined;
+      team_id?: string | undefined;
       source?: string | undefined;
       event_id?: string | undefined;
       type?: string | undefined;
@@ -4148,13 +4170,14 @@ export interface Operations {
     body?: NoFields;
     answer: HumanTask;
   };
-  /** List the caller's inbound webhooks, newest first */
+  /** List the caller's inbound webhooks and those of their teams, newest first */
   listHooks: {
     query?: {
       /** Records per page. */
       limit?: number | undefined;
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
+      team_id?: string | undefined;
     };
     answer: InboundWebhook[];
   };
@@ -4390,9 +4413,12 @@ export interface Operations {
     path: {
       id: string;
     };
+    query?: {
+      team_id?: string | undefined;
+    };
     answer: MarketplaceInstallPlan;
   };
-  /** Install a copy of an item in the caller's registry */
+  /** Install a copy of an item in the caller's registry, or in that of a team */
   installMarketplaceItem: {
     path: {
       id: string;

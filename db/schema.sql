@@ -255,8 +255,7 @@ create table applied_resource (
   constraint applied_resource_pkey PRIMARY KEY (id),
   constraint applied_resource_owner_id_set_name_kind_name_key UNIQUE (owner_id, set_name, kind, name),
   constraint applied_resource_kind_check CHECK ((kind = ANY (ARRAY['agent'::text, 'workflow'::text, 'webhook'::text, 'hook'::text, 'event_source'::text]))),
-  constraint applied_resource_applied_by_fkey FOREIGN KEY (applied_by) REFERENCES user_account(id) ON DELETE CASCADE,
-  constraint applied_resource_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE
+  constraint applied_resource_applied_by_fkey FOREIGN KEY (applied_by) REFERENCES user_account(id) ON DELETE CASCADE
 );
 CREATE INDEX applied_resource_by ON public.applied_resource USING btree (applied_by);
 CREATE INDEX applied_resource_resource ON public.applied_resource USING btree (resource_id);
@@ -273,7 +272,7 @@ create table audit_entry (
   object_id text,
   credential text not null,
   credential_id text,
-  door text not null,
+  via text not null,
   address text,
   user_agent text,
   request_id text,
@@ -697,12 +696,17 @@ create table event_source (
   description text,
   created_at timestamp with time zone not null default clock_timestamp(),
   updated_at timestamp with time zone not null default clock_timestamp(),
+  team_id uuid,
+  holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
   constraint event_source_pkey PRIMARY KEY (id),
-  constraint event_source_owner_id_source_key UNIQUE (owner_id, source),
   constraint event_source_check CHECK (((client_id IS NULL) OR (user_id IS NULL))),
   constraint event_source_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE,
+  constraint event_source_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id),
   constraint event_source_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
+CREATE UNIQUE INDEX event_source_holder ON public.event_source USING btree (holder_id, source);
+CREATE INDEX event_source_owner ON public.event_source USING btree (owner_id, id);
+CREATE INDEX event_source_team ON public.event_source USING btree (team_id) WHERE (team_id IS NOT NULL);
 CREATE INDEX event_source_user ON public.event_source USING btree (user_id) WHERE (user_id IS NOT NULL);
 
 create table file (
@@ -987,8 +991,7 @@ create table inbound_event (
   matched_at timestamp with time zone,
   constraint inbound_event_pkey PRIMARY KEY (id),
   constraint inbound_event_owner_id_source_event_id_key UNIQUE (owner_id, source, event_id),
-  constraint inbound_event_hook_id_fkey FOREIGN KEY (hook_id) REFERENCES inbound_hook(id) ON DELETE SET NULL,
-  constraint inbound_event_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id)
+  constraint inbound_event_hook_id_fkey FOREIGN KEY (hook_id) REFERENCES inbound_hook(id) ON DELETE SET NULL
 );
 CREATE INDEX inbound_event_hook ON public.inbound_event USING btree (hook_id) WHERE (hook_id IS NOT NULL);
 CREATE INDEX inbound_event_owner ON public.inbound_event USING btree (owner_id, received_at, id);
@@ -1013,12 +1016,17 @@ create table inbound_hook (
   updated_at timestamp with time zone not null default clock_timestamp(),
   last_refused_at timestamp with time zone,
   last_refusal text,
+  team_id uuid,
+  holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
   constraint inbound_hook_pkey PRIMARY KEY (id),
   constraint inbound_hook_last_refusal_check CHECK ((last_refusal = ANY (ARRAY['unsigned'::text, 'wrong_signature'::text, 'old_signature'::text, 'no_secret'::text, 'inactive'::text]))),
   constraint inbound_hook_scheme_check CHECK ((scheme = ANY (ARRAY['github'::text, 'stripe'::text, 'slack'::text, 'standard'::text]))),
-  constraint inbound_hook_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE
+  constraint inbound_hook_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE,
+  constraint inbound_hook_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id)
 );
+CREATE INDEX inbound_hook_holder ON public.inbound_hook USING btree (holder_id, id);
 CREATE INDEX inbound_hook_owner ON public.inbound_hook USING btree (owner_id, id);
+CREATE INDEX inbound_hook_team ON public.inbound_hook USING btree (team_id) WHERE (team_id IS NOT NULL);
 
 create table installation (
   only_row boolean not null default true,
@@ -1183,11 +1191,14 @@ create table marketplace_install (
   user_id uuid not null,
   ref_id uuid not null,
   installed_at timestamp(3) with time zone not null,
+  team_id uuid,
   constraint marketplace_install_pkey PRIMARY KEY (id),
   constraint marketplace_install_item_id_fkey FOREIGN KEY (item_id) REFERENCES marketplace_item(id) ON DELETE CASCADE,
+  constraint marketplace_install_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id) ON DELETE CASCADE,
   constraint marketplace_install_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id)
 );
 CREATE INDEX marketplace_install_item ON public.marketplace_install USING btree (item_id, user_id);
+CREATE INDEX marketplace_install_team ON public.marketplace_install USING btree (team_id, id DESC) WHERE (team_id IS NOT NULL);
 CREATE INDEX marketplace_install_user ON public.marketplace_install USING btree (user_id, id DESC);
 
 create table marketplace_item (
@@ -1829,6 +1840,14 @@ create table team_member (
 CREATE INDEX team_member_added_by ON public.team_member USING btree (added_by);
 CREATE INDEX team_member_user ON public.team_member USING btree (user_id, team_id);
 CREATE TRIGGER team_member_changed AFTER INSERT OR DELETE OR UPDATE ON public.team_member FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+
+create table team_move (
+  workflow_id uuid not null,
+  below uuid,
+  begun_at timestamp with time zone not null default clock_timestamp(),
+  constraint team_move_pkey PRIMARY KEY (workflow_id),
+  constraint team_move_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE
+);
 
 create table temporal_payload (
   digest text not null,

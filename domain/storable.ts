@@ -1,3 +1,8 @@
+/** Text as PostgreSQL can store it: without NUL characters and lone surrogates. */
+export function storableText(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed();
+}
+
 /**
  * Replaces what PostgreSQL cannot store in text: NUL characters and lone surrogates. For the output of agents
  * and expressions, which must never block a run; users' input is refused instead.

@@ -2,6 +2,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 
+import { withAbsentPeople } from '../../domain/auth/absences.ts';
 import { hasRole, type Actor } from '../../domain/auth/actor.ts';
 import { writeAudit } from '../../domain/audit/write.ts';
 import { forbidden } from '../../domain/errors.ts';
@@ -114,15 +115,17 @@ const TOOLS: Record<string, PlatformTool> = {
   }),
   list_human_tasks: tool({
     title: 'List human tasks',
-    description: 'Lists the tasks that wait for the decision of the person whom you work for.',
+    description:
+      'Lists the tasks that wait for the decision of the person whom you work for, also as a deputy.',
     input: z.strictObject({ run_id: uuid.optional() }),
     annotations: READS,
     isFor: readsTasks,
     async call({ deps, actor }, filter) {
       const em = deps.orm.em.fork();
+      const person = await withAbsentPeople(em, actor);
       const all = { scope: 'mine' as const, ...filter };
-      const tasks = await listTasks(em, actor, all, { sort: 'priority' }, MAX_LISTED_TASKS);
-      return recordResult({ tasks: tasks.map((task) => presentListedTask(actor, task)) });
+      const tasks = await listTasks(em, person, all, { sort: 'priority' }, MAX_LISTED_TASKS);
+      return recordResult({ tasks: tasks.map((task) => presentListedTask(person, task)) });
     },
   }),
   get_human_task: tool({
@@ -131,8 +134,11 @@ const TOOLS: Record<string, PlatformTool> = {
     input: z.strictObject({ task_id: uuid }),
     annotations: READS,
     isFor: readsTasks,
-    call: async ({ deps, actor }, { task_id: id }) =>
-      recordResult({ ...presentTask(actor, await getTask(deps.orm.em.fork(), actor, id)) }),
+    async call({ deps, actor }, { task_id: id }) {
+      const em = deps.orm.em.fork();
+      const person = await withAbsentPeople(em, actor);
+      return recordResult({ ...presentTask(person, await getTask(em, person, id)) });
+    },
   }),
   decide_human_task: tool({
     title: 'Decide a human task',
@@ -181,10 +187,11 @@ async function decideTask(
     ...submission
   }: { task_id: string; decision: string; payload?: unknown; comment?: string | undefined },
 ): Promise<CallToolResult> {
+  const person = await withAbsentPeople(deps.orm.em.fork(), actor);
   const { task, decision, signal } = await inTransaction(
     () => deps.orm.em.fork(),
     async (em) => {
-      const seen = await loadForChange(em, actor, id);
+      const seen = await loadForChange(em, person, id);
       if (await servesCaller(em, seen.run_id, callingRunId))
         throw forbidden(
           'A program of a language model has begun this run, so a person decides this task elsewhere.',
@@ -197,11 +204,11 @@ async function decideTask(
         objectId: id,
         data: { changes },
       });
-      return decide(em, { actor, via: 'mcp' }, seen, { value: submission });
+      return decide(em, { actor: person, via: 'mcp' }, seen, { value: submission });
     },
   );
   const delivered = signal === null ? [] : await sendSignals(deps, [signal]);
-  return recordResult({ ...presentDecided(actor, task, decision, delivered.length > 0) });
+  return recordResult({ ...presentDecided(person, task, decision, delivered.length > 0) });
 }
 
 async function* chunks(bytes: Buffer): AsyncGenerator<Uint8Array> {

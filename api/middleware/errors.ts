@@ -7,6 +7,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from '../../config/logger.ts';
 import { AppError, OAuthError, type ErrorKind } from '../../domain/errors.ts';
 import { FileStoreUnavailable } from '../../domain/files/ports.ts';
+import { TemporalUnavailable } from '../../domain/ports.ts';
 import { OVERLOADED } from '../load-guard.ts';
 import { loggedPath } from './request-id.ts';
 
@@ -111,6 +112,11 @@ export function toAppError(error: unknown): AppError | null {
       'The file store is unavailable at the moment.',
       { headers: { 'Retry-After': '5' } },
     );
+  }
+  if (error instanceof TemporalUnavailable) {
+    return new AppError('unavailable', 'engine_unavailable', 'The engine is unavailable at the moment.', {
+      headers: { 'Retry-After': '5' },
+    });
   }
   const code = databaseCode(error);
   if (code !== null && isUnavailable(code)) {

@@ -32,6 +32,7 @@ import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { decodeText, isStorable, parseJson, readRawBody, unstorable } from '../middleware/body.ts';
 import { problemOf, toAppError } from '../middleware/errors.ts';
+import { countRequest } from '../middleware/rate-limit.ts';
 import { inTransaction } from '../transaction.ts';
 import { discoveryOf, MAX_PAGE } from './discovery.ts';
 
@@ -74,6 +75,7 @@ export function scimMiddleware(deps: AppDeps): Middleware {
         send(ctx, refusal(401, 'A SCIM token of an issuer is required.'));
         return undefined;
       }
+      ctx.set(await countRequest(fork, { id: token.tokenId }, deps.env.RATE_LIMIT_PER_MINUTE));
       // Read before the transaction opens, so that a slow client holds no database connection.
       const body = await readBody(ctx);
       const base = `${deps.env.BASE_URL}/scim/v2`;

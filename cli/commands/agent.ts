@@ -35,6 +35,7 @@ import {
 } from './agent-parts.ts';
 import { check, importAgents, refresh } from './agent-sources.ts';
 import { checkEnd, endFlags, inputFlags, toEnd } from './run.ts';
+import { ofTeam } from './team.ts';
 
 const VISIBILITIES = ['private', 'public'] as const;
 
@@ -47,10 +48,12 @@ const list = command({
     type: choice('Of this type', AGENT_TYPES),
     status: choice('In this status', AGENT_STATUSES),
     visibility: choice('Only these', VISIBILITIES),
+    team: text('Of this team', 'TEAM'),
   },
-  run: async (cli, { search, tag, type, status, visibility, ...flags }) => {
+  run: async (cli, { search, tag, type, status, visibility, team, ...flags }) => {
     await cli.requireLogIn();
-    const filters = { q: search, tag, type, status, visibility };
+    const held = await ofTeam(cli, team);
+    const filters = { q: search, tag, type, status, visibility, team_id: held.team_id };
     const query = { ...filters, ...pageOf(flags) };
     const items = cli.client.items('listAgents', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), viewOf(agentView, filters));
@@ -68,10 +71,14 @@ const get = command({
 
 const create = command({
   brief: 'Register an agent from a file of YAML or JSON',
+  flags: { team: text('For this team', 'TEAM') },
   arguments: [argument('FILE', 'Its fields, - for standard input')],
-  run: async (cli, _flags, file) => {
+  run: async (cli, { team }, file) => {
     // The server checks the fields, and names each that is wrong.
-    const body = (await readRecord(cli, file)) as unknown as CreateAgentRequest;
+    const body = {
+      ...(await readRecord(cli, file)),
+      ...(await ofTeam(cli, team)),
+    } as unknown as CreateAgentRequest;
     const agent = await cli.client.call('createAgent', { body, signal: cli.signal });
     sayWarnings(cli, agent);
     await cli.out.record(agent, agentView);

@@ -9,6 +9,7 @@ import { readFolder, type Folder } from '../core/folder.ts';
 import { confirm } from '../core/input.ts';
 import type { View } from '../core/table.ts';
 import { oneLine } from '../core/text.ts';
+import { ofTeam } from './team.ts';
 
 export type PlanItem = ApplyPlan['plan'][number];
 
@@ -37,6 +38,10 @@ const folderFlags = {
   file: text('The folder (default: here)', 'DIR'),
   set: text('Name of the set; default: `set` of cadenza.yaml, else the name of the folder', 'NAME'),
   prune: flag('Archive what the set has made before and does not name any more'),
+  team: text(
+    'Make it for this team, with its secrets; default: `team` of cadenza.yaml, else for you',
+    'TEAM',
+  ),
 };
 
 const DETAILS =
@@ -53,9 +58,9 @@ export const applyCommand = command({
     yes: flag('Do not ask before something is archived'),
   },
   letters: { f: 'file' },
-  run: async (cli, { file = '.', set, prune, dryRun, yes }) => {
+  run: async (cli, { file = '.', set, team, prune, dryRun, yes }) => {
     const folder = await readFolder(file);
-    return applyFolder(cli, folder, { set, prune: prune === true, dryRun: dryRun === true, yes });
+    return applyFolder(cli, folder, { set, team, prune: prune === true, dryRun: dryRun === true, yes });
   },
 });
 
@@ -63,24 +68,34 @@ export const diffCommand = command({
   brief: 'Show what apply would change; exits with 3 if there is something',
   flags: folderFlags,
   letters: { f: 'file' },
-  run: async (cli, { file = '.', set, prune }) => {
+  run: async (cli, { file = '.', set, team, prune }) => {
     const folder = await readFolder(file);
-    return applyFolder(cli, folder, { set, prune: prune === true, dryRun: true, yes: undefined });
+    return applyFolder(cli, folder, { set, team, prune: prune === true, dryRun: true, yes: undefined });
   },
 });
 
 interface ApplyOptions {
   set: string | undefined;
+  team: string | undefined;
   prune: boolean;
   dryRun: boolean;
   yes: boolean | undefined;
+}
+
+interface SentFolder {
+  set: string | undefined;
+  /** Default: that of the folder. */
+  team?: string | undefined;
+  prune?: boolean;
+  dry_run?: true;
+  digest?: string;
 }
 
 /** @throws CliError with the file of each resource that the server refuses */
 export async function sendFolder(
   cli: Cli,
   folder: Folder,
-  { set: given, ...more }: { set: string | undefined; prune?: boolean; dry_run?: true; digest?: string },
+  { set: given, team: name, ...more }: SentFolder,
 ): Promise<ApplyPlan> {
   const set = given ?? folder.set;
   if (set === undefined) throw usageError('Name the set: --set NAME, or `set: NAME` in cadenza.yaml.');
@@ -88,15 +103,16 @@ export async function sendFolder(
     throw usageError('To archive, name the set: --set NAME, or `set: NAME` in cadenza.yaml.');
   const resources = folder.files.map(({ resource }) => resource);
   // The server checks every field, and names each that is wrong.
-  const body = { set, resources, ...more } as unknown as Operations['applySet']['body'];
+  const held = await ofTeam(cli, name ?? folder.team);
+  const body = { set, resources, ...held, ...more } as unknown as Operations['applySet']['body'];
   return cli.client
     .call('applySet', { body, signal: cli.signal })
     .catch((error: unknown) => inFiles(error, folder));
 }
 
 async function applyFolder(cli: Cli, folder: Folder, options: ApplyOptions): Promise<ExitCode> {
-  const { set, prune } = options;
-  const plan = await sendFolder(cli, folder, { set, prune, dry_run: true });
+  const { set, team, prune } = options;
+  const plan = await sendFolder(cli, folder, { set, team, prune, dry_run: true });
   const changes = plan.plan.filter(({ action }) => action !== 'unchanged' && action !== 'keep');
   const archived = changes.filter(({ action }) => action === 'archive');
   if (options.dryRun || changes.length === 0) {
@@ -108,7 +124,7 @@ async function applyFolder(cli: Cli, folder: Folder, options: ApplyOptions): Pro
     const names = archived.map(({ kind, name }) => `${kind} ${name}`).join(', ');
     await confirm(cli, `Archive ${names}?`, options.yes);
   }
-  const { plan: done } = await sendFolder(cli, folder, { set, prune, digest: plan.digest });
+  const { plan: done } = await sendFolder(cli, folder, { set, team, prune, digest: plan.digest });
   sayWarnings(cli, done);
   await cli.out.list(done, planView);
   return EXIT.good;

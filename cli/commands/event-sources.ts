@@ -10,6 +10,7 @@ import { personId, usernamesOf, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { oneLine } from '../core/text.ts';
 import { WORKFLOW } from '../core/workflows.ts';
+import { ofTeam } from './team.ts';
 
 const sourceView: View<EventSource> = {
   columns: [
@@ -24,11 +25,12 @@ const sourceView: View<EventSource> = {
 };
 
 export const sources = command({
-  brief: 'List the sources that you bind to a sender or share',
-  flags: listFlags,
-  run: async (cli, flags) => {
+  brief: 'List the sources that you and your teams bind to a sender or share',
+  flags: { ...listFlags, team: text('Only of this team', 'TEAM') },
+  run: async (cli, { team, ...flags }) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listEventSources', { query: pageOf(flags), signal: cli.signal });
+    const query = { ...pageOf(flags), ...(await ofTeam(cli, team)) };
+    const items = cli.client.items('listEventSources', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), sourceView);
   },
 });
@@ -45,9 +47,10 @@ export const bind = command({
     share: texts('Id or name of a user whose workflows may get your events of it', 'USER'),
     unshared: flag('Share it with nobody'),
     description: text('What it is for', 'TEXT'),
+    team: text('Of events of this team, instead of your own', 'TEAM'),
   },
   arguments: [argument('SOURCE', 'As in the events')],
-  run: async (cli, { client, user, anyone, share, unshared, description }, source) => {
+  run: async (cli, { client, user, anyone, share, unshared, description, team }, source) => {
     if ([client, user, anyone].filter((one) => one !== undefined).length > 1)
       throw usageError('Choose one of --client, --user and --anyone.');
     if (share !== undefined && unshared === true) throw usageError('Choose one of --share and --unshared.');
@@ -61,11 +64,12 @@ export const bind = command({
       ...(description === undefined ? {} : { description }),
     };
     const { signal } = cli;
+    const held = await ofTeam(cli, team);
     const saved = await cli.client
-      .call('createEventSource', { body: { source, ...body }, signal })
+      .call('createEventSource', { body: { source, ...body, ...held }, signal })
       .catch(async (error: unknown) => {
         if (!(error instanceof ApiError) || error.code !== 'source_exists') throw error;
-        const path = { id: await sourceId(cli, source) };
+        const path = { id: await sourceId(cli, source, held.team_id) };
         return cli.client.call('updateEventSource', { path, body, signal });
       });
     await cli.out.record(saved, sourceView);
@@ -73,19 +77,20 @@ export const bind = command({
 });
 
 /** The record of a source. @param given the source, or the id of its record */
-async function sourceId(cli: Cli, given: string): Promise<string> {
-  const query = pageOf({ limit: undefined, all: true });
-  for await (const { id, source } of cli.client.items('listEventSources', { query, signal: cli.signal }))
-    if (id === given || source === given) return id;
-  throw new CliError(`You have no record of a source ${given}.`, { code: 'not_found' });
+async function sourceId(cli: Cli, given: string, team: string | undefined): Promise<string> {
+  const query = { ...pageOf({ limit: undefined, all: true }), team_id: team };
+  const items = cli.client.items('listEventSources', { query, signal: cli.signal });
+  for await (const { id, source, team_id: holder } of items)
+    if (id === given || (source === given && holder === (team ?? null))) return id;
+  throw new CliError(`There is no record of a source ${given}.`, { code: 'not_found' });
 }
 
 export const unbind = command({
   brief: 'Take events of a source from anyone who may send yours again, and share them no more',
-  flags: { yes: flag('Do not ask') },
+  flags: { yes: flag('Do not ask'), team: text('Of this team', 'TEAM') },
   arguments: [argument('SOURCE', 'The source, or the id of its record', 'source')],
-  run: async (cli, { yes }, given) => {
-    const id = await sourceId(cli, given);
+  run: async (cli, { yes, team }, given) => {
+    const id = await sourceId(cli, given, (await ofTeam(cli, team)).team_id);
     await confirm(cli, `Delete the record of source ${given}?`, yes);
     await cli.client.call('deleteEventSource', { path: { id }, signal: cli.signal });
     cli.say(`Deleted the record of source ${given}.`);

@@ -11,6 +11,7 @@ import { parseDocument, readDocument } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
+import { ofTeam } from './team.ts';
 import { allow, bind, disallow, senders, sources, unbind } from './event-sources.ts';
 
 const acceptedView: View<AcceptedEvent> = {
@@ -46,8 +47,9 @@ const send = command({
     subject: text('Subject', 'TEXT'),
     data: text('Data as JSON or YAML', 'JSON'),
     file: text('A CloudEvent or a list of them, as JSON or YAML; - is standard input', 'FILE'),
+    team: text('For the workflows of this team', 'TEAM'),
   },
-  run: async (cli, { file, ...fields }) => {
+  run: async (cli, { file, team, ...fields }) => {
     const { type, source, id, subject, data } = fields;
     if (type === undefined && file === undefined) throw usageError('Give --type or --file.');
     if (file !== undefined)
@@ -61,10 +63,11 @@ const send = command({
       ...(data === undefined ? {} : { data: await parseDocument(data, '--data') }),
     };
     const accepted: AcceptedEvent[] = [];
+    const query = await ofTeam(cli, team);
     for (const event of given === null ? [own] : [given].flat()) {
       // The server checks it.
       const body = { specversion: '1.0', ...(isRecord(event) ? event : {}) } as CloudEvent;
-      accepted.push(...[await cli.client.call('publishEvent', { body, signal: cli.signal })].flat());
+      accepted.push(...[await cli.client.call('publishEvent', { query, body, signal: cli.signal })].flat());
     }
     await cli.out.list(accepted, acceptedView);
   },
@@ -78,10 +81,12 @@ const list = command({
     source: text('Only this source', 'URI'),
     since: text('Only those received after this time', 'TIME'),
     until: text('Only those received before this time', 'TIME'),
+    team: text('Those of this team, instead of your own', 'TEAM'),
   },
-  run: async (cli, { type, source, since, until, ...flags }) => {
+  run: async (cli, { type, source, since, until, team, ...flags }) => {
     await cli.requireLogIn();
-    const query = { type, source, received_after: since, received_before: until, ...pageOf(flags) };
+    const held = await ofTeam(cli, team);
+    const query = { type, source, received_after: since, received_before: until, ...held, ...pageOf(flags) };
     const items = cli.client.items('listReceivedEvents', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), receivedView);
   },

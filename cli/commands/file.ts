@@ -16,6 +16,7 @@ import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
+import { ofTeam } from './team.ts';
 
 const fileView: View<File> = {
   columns: [
@@ -31,11 +32,16 @@ const fileView: View<File> = {
 
 const list = command({
   brief: 'List files that you can see, newest first',
-  flags: { ...listFlags, search: text('Part of the name', 'TEXT'), run: text('Files of this run', 'RUN') },
-  run: async (cli, { search, run, ...flags }) => {
+  flags: {
+    ...listFlags,
+    search: text('Part of the name', 'TEXT'),
+    run: text('Files of this run', 'RUN'),
+    team: text('Of this team', 'TEAM'),
+  },
+  run: async (cli, { search, run, team, ...flags }) => {
     await cli.requireLogIn();
     const items = cli.client.items('listFiles', {
-      query: { q: search, run_id: run, ...pageOf(flags) },
+      query: { q: search, run_id: run, ...(await ofTeam(cli, team)), ...pageOf(flags) },
       signal: cli.signal,
     });
     await cli.out.list(await collect(cli, items, flags), fileView);
@@ -48,11 +54,12 @@ const upload = command({
     name: text('Default: the name of the file', 'NAME'),
     type: text('Media type, such as text/csv. Default: by the extension', 'TYPE'),
     visibility: choice('Who can see it (default private)', ['private', 'public']),
+    team: text('For this team', 'TEAM'),
   },
   arguments: [argument('FILE', 'Path')],
-  run: async (cli, { name = '', type, visibility }, path) => {
+  run: async (cli, { name = '', type, visibility, team }, path) => {
     const body = await openUpload(path, type);
-    const query = { name: name || basename(path), visibility };
+    const query = { name: name || basename(path), visibility, ...(await ofTeam(cli, team)) };
     await cli.out.record(await cli.client.call('uploadFile', { query, body, signal: cli.signal }), fileView);
   },
 });

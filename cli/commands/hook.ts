@@ -10,6 +10,7 @@ import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
+import { ofTeam } from './team.ts';
 
 const HOOK = argument('HOOK', 'Id of an inbound webhook', 'hook');
 
@@ -32,11 +33,12 @@ const hookView: View<InboundWebhook> = {
 };
 
 const list = command({
-  brief: 'List your inbound webhooks',
-  flags: listFlags,
-  run: async (cli, flags) => {
+  brief: 'List your inbound webhooks and those of your teams',
+  flags: { ...listFlags, team: text('Only of this team', 'TEAM') },
+  run: async (cli, { team, ...flags }) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listHooks', { query: pageOf(flags), signal: cli.signal });
+    const query = { ...pageOf(flags), ...(await ofTeam(cli, team)) };
+    const items = cli.client.items('listHooks', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), hookView);
   },
 });
@@ -57,9 +59,10 @@ const create = command({
     type: text('Type of the events; default: from the call', 'TYPE'),
     source: text('Source of the events; default: the address', 'URI'),
     tolerance,
+    team: text('For this team, with its secrets', 'TEAM'),
   },
   arguments: [argument('NAME', 'What it is for')],
-  run: async (cli, { scheme, secret, type, source, tolerance: age }, name) => {
+  run: async (cli, { scheme, secret, type, source, tolerance: age, team }, name) => {
     if (scheme === undefined || secret === undefined) throw usageError('Give --scheme and --secret.');
     const body = {
       name,
@@ -68,6 +71,7 @@ const create = command({
       event_type: type ?? null,
       source: source ?? null,
       ...(age === undefined ? {} : { tolerance_seconds: age }),
+      ...(await ofTeam(cli, team)),
     };
     await cli.out.record(await cli.client.call('createHook', { body, signal: cli.signal }), hookView);
   },

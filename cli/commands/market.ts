@@ -10,6 +10,7 @@ import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { agentId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
+import { ofTeam } from './team.ts';
 import { approve, ITEM, itemView, reject, version } from './market-review.ts';
 
 const search = command({
@@ -91,9 +92,12 @@ const submit = command({
 
 const install = command({
   brief: 'Install a copy of an item in your registry',
-  flags: { bind: texts('A secret that the item needs, and the own secret that it gets', 'NAME=OWN') },
+  flags: {
+    bind: texts('A secret that the item needs, and the own secret that it gets', 'NAME=OWN'),
+    team: text('For this team, with its secrets', 'TEAM'),
+  },
   arguments: [ITEM],
-  run: async (cli, { bind = [] }, id) => {
+  run: async (cli, { bind = [], team }, id) => {
     const secrets = Object.fromEntries(
       bind.map((pair) => {
         const at = pair.lastIndexOf('=');
@@ -101,7 +105,8 @@ const install = command({
         return [pair.slice(0, at), pair.slice(at + 1)];
       }),
     );
-    const installed = await cli.client.call('installMarketplaceItem', { path: { id }, body: { secrets } });
+    const body = { secrets, ...(await ofTeam(cli, team)) };
+    const installed = await cli.client.call('installMarketplaceItem', { path: { id }, body });
     for (const line of missingLines(installed.missing)) cli.say(line);
     await cli.out.record(installed, {
       columns: [
@@ -118,9 +123,12 @@ const install = command({
 
 const plan = command({
   brief: 'Show what an installation would use: secrets to bind, and agents',
+  flags: { team: text('For this team', 'TEAM') },
   arguments: [ITEM],
-  run: async (cli, _flags, id) => {
-    const found = await cli.client.call('planMarketplaceInstall', { path: { id }, signal: cli.signal });
+  run: async (cli, { team }, id) => {
+    const query = await ofTeam(cli, team);
+    const call = { path: { id }, query, signal: cli.signal };
+    const found = await cli.client.call('planMarketplaceInstall', call);
     await cli.out.record(found, {
       columns: [
         ['version', (one) => one.version],

@@ -2,22 +2,17 @@
 import { buildRouteMap } from '@stricli/core';
 
 import { argument, command, type Context } from '../core/command.ts';
-import type { Cli } from '../core/cli.ts';
 import { flag, text } from '../core/flags.ts';
 import { ask, confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
-import { teamId } from './team.ts';
+import { ofTeam } from './team.ts';
 import type { Secret } from '../../client/index.ts';
 
 const NAME = argument('NAME', 'Such as API_KEY', 'secret');
 
 const TEAM = text('Of this team, instead of your own', 'TEAM');
-
-async function ofTeam(cli: Cli, team: string | undefined): Promise<{ team_id?: string }> {
-  return team === undefined ? {} : { team_id: await teamId(cli, team) };
-}
 
 const secretView: View<Secret> = {
   columns: [

@@ -46,6 +46,11 @@ export async function teamId(cli: Cli, given: string): Promise<string> {
   throw new CliError(`There is no team ${given}.`, { code: 'not_found' });
 }
 
+/** The query or field of what a team holds, where one is given. */
+export async function ofTeam(cli: Cli, team: string | undefined): Promise<{ team_id?: string }> {
+  return team === undefined ? {} : { team_id: await teamId(cli, team) };
+}
+
 const list = command({
   brief: 'List your teams; admins see all',
   flags: { ...listFlags, search: text('Text in the name', 'TEXT') },

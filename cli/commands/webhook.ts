@@ -9,6 +9,7 @@ import { confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
+import { ofTeam } from './team.ts';
 
 const WEBHOOK = argument('WEBHOOK', 'Id of a webhook', 'webhook');
 
@@ -38,15 +39,12 @@ const deliveryView: View<Delivery> = {
 
 const list = command({
   brief: 'List your webhooks',
-  flags: listFlags,
-  run: async (cli, flags) => {
+  flags: { ...listFlags, team: text('Of this team', 'TEAM') },
+  run: async (cli, { team, ...flags }) => {
     await cli.requireLogIn();
+    const query = { ...pageOf(flags), ...(await ofTeam(cli, team)) };
     await cli.out.list(
-      await collect(
-        cli,
-        cli.client.items('listWebhooks', { query: pageOf(flags), signal: cli.signal }),
-        flags,
-      ),
+      await collect(cli, cli.client.items('listWebhooks', { query, signal: cli.signal }), flags),
       webhookView,
     );
   },
@@ -57,10 +55,12 @@ const create = command({
   flags: {
     types: text('Event types, separated by commas, such as io.cadenza.hitl; default: all', 'TYPES'),
     description: text('What it is for', 'TEXT'),
+    team: text("For this team: the events of the team's runs", 'TEAM'),
   },
   arguments: [argument('URL', 'Where events are sent')],
-  run: async (cli, { types, description }, url) => {
-    const body = { url, types: types?.split(',') ?? null, description: description ?? null };
+  run: async (cli, { types, description, team }, url) => {
+    const held = await ofTeam(cli, team);
+    const body = { url, types: types?.split(',') ?? null, description: description ?? null, ...held };
     await cli.out.record(await cli.client.call('createWebhook', { body, signal: cli.signal }), {
       columns: [...webhookView.columns, ['secret', ({ secret }) => secret]],
       name: ({ id }) => id,

@@ -41,6 +41,8 @@ export interface Folder {
   set: string | undefined;
   /** Whether cadenza.yaml names the set. */
   isNamed: boolean;
+  /** `team` of cadenza.yaml: its id or name. */
+  team: string | undefined;
   files: ResourceFile[];
 }
 
@@ -72,7 +74,8 @@ export async function readFolder(folder: string): Promise<Folder> {
       code: 'invalid_files',
       errors: mistakes,
     });
-  return { set: settings.set ?? setOf(folder), isNamed: settings.set !== undefined, files };
+  const { set, team } = settings;
+  return { set: set ?? setOf(folder), isNamed: set !== undefined, team, files };
 }
 
 /** The folder's name as the name of a set. */
@@ -104,6 +107,7 @@ function checkSize(folder: string): void {
 
 interface Settings {
   set: string | undefined;
+  team: string | undefined;
   visibility: unknown;
   /** What a definition has no place for, by the name in its document: name, visibility, description, tags. */
   workflows: Readonly<Record<string, unknown>>;
@@ -113,9 +117,10 @@ export async function readSettings(folder: string): Promise<Settings> {
   const path = join(folder, SETTINGS);
   const settings = existsSync(path) ? await parseDocument(readFileSync(path, 'utf8'), path) : {};
   if (!isRecord(settings)) throw new CliError(`${path} is no object.`, { code: 'file_unreadable' });
-  const { set, visibility, workflows } = settings;
+  const { set, team, visibility, workflows } = settings;
   return {
     set: typeof set === 'string' ? set : undefined,
+    team: typeof team === 'string' ? team : undefined,
     visibility,
     workflows: isRecord(workflows) ? workflows : {},
   };

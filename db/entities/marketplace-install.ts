@@ -1,6 +1,6 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
-/** One installation; `ref_id` is the copy, which its owner may have deleted since. */
+/** One installation, of a user or for a team; `ref_id` is the copy, which may have been deleted since. */
 export const MarketplaceInstall = defineEntity({
   name: 'MarketplaceInstall',
   tableName: 'marketplace_install',
@@ -10,6 +10,7 @@ export const MarketplaceInstall = defineEntity({
     version: p.text(),
     digest: p.text(),
     user_id: p.uuid(),
+    team_id: p.uuid().nullable(),
     ref_id: p.uuid(),
     installed_at: p.datetime(3),
   },

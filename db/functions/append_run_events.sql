@@ -144,7 +144,7 @@ begin
                and exists (select from run_event f
                             where f.run_id = p_run and f.key = i.key and f.seq > r.last_seq)) e
      where not exists (select from event_source b
-                        where b.owner_id = r.owner_id and b.source = e.event ->> 'source'
+                        where b.holder_id = r.owner_id and b.source = e.event ->> 'source'
                           and (b.client_id is not null or b.user_id <> r.owner_id))
     on conflict (owner_id, source, event_id) do nothing;
     perform pg_notify('inbound_event', '');

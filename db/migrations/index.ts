@@ -53,6 +53,9 @@ import { Migration202611231754WritePause } from './202611231754-write-pause.ts';
 import { Migration202611231755SearchedLists } from './202611231755-searched-lists.ts';
 import { Migration202611231803RunLengths } from './202611231803-run-lengths.ts';
 import { Migration202611231756Quotas } from './202611231756-quotas.ts';
+import { Migration202611231812AuditVia } from './202611231812-audit-via.ts';
+import { Migration202611231822TeamEvents } from './202611231822-team-events.ts';
+import { Migration202611231832TeamMoves } from './202611231832-team-moves.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -106,6 +109,9 @@ export const migrations = [
   { name: '202611231755-searched-lists', class: Migration202611231755SearchedLists },
   { name: '202611231803-run-lengths', class: Migration202611231803RunLengths },
   { name: '202611231756-quotas', class: Migration202611231756Quotas },
+  { name: '202611231812-audit-via', class: Migration202611231812AuditVia },
+  { name: '202611231822-team-events', class: Migration202611231822TeamEvents },
+  { name: '202611231832-team-moves', class: Migration202611231832TeamMoves },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -9,6 +9,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { isInterruptedState, isTerminalState, type A2AMessage } from '../../contracts/a2a/objects.ts';
 import { INVOCATION_METADATA } from '../../contracts/invocation-key.ts';
+import { withAbsentPeople } from '../auth/absences.ts';
 import { hasRole, type Actor } from '../auth/actor.ts';
 import { AppError, forbidden, invalid } from '../errors.ts';
 import { decide, loadForChange } from '../hitl/service.ts';
@@ -159,10 +160,11 @@ async function answer(
   const open = await openQuestions(em, task);
   if (open.length === 0) throw unsupported('The request has been answered already.');
   const signals: string[] = [];
+  const person = await withAbsentPeople(em, actor);
   for (const { taskId, submission, pointer } of answersOf(message, open)) {
     try {
-      const seen = await loadForChange(em, actor, taskId);
-      const { signal } = await decide(em, { actor, via: 'a2a' }, seen, { value: submission });
+      const seen = await loadForChange(em, person, taskId);
+      const { signal } = await decide(em, { actor: person, via: 'a2a' }, seen, { value: submission });
       if (signal !== null) signals.push(signal.signal.id);
     } catch (error) {
       throw asRefusal(error, pointer);

@@ -24,10 +24,10 @@ const PARTS = ['configuration', 'authentication_config'] as const;
 
 export const agentApplier: Applier<AgentResource, Agent> = {
   isNamed: true,
-  find: ({ em, actor }, id) =>
-    em.findOne(Agent, { id, holder_id: actor.id }, { lockMode: LockMode.PESSIMISTIC_WRITE }),
-  async alike({ em, actor }, { name }) {
-    const found = await em.find(Agent, { holder_id: actor.id, name }, { limit: 10 });
+  find: ({ em, holder }, id) =>
+    em.findOne(Agent, { id, holder_id: holder }, { lockMode: LockMode.PESSIMISTIC_WRITE }),
+  async alike({ em, holder }, { name }) {
+    const found = await em.find(Agent, { holder_id: holder, name }, { limit: 10 });
     return found.map((state) => ({ id: state.id, state }));
   },
   async changes(context, agent, resource) {
@@ -52,7 +52,8 @@ export const agentApplier: Applier<AgentResource, Agent> = {
     const { em, encryption, actor } = context;
     const wanted = resolvedFields(context, fields);
     checkLiterals(wanted);
-    const state = await createAgent(em, encryption, actor, wanted, skills ?? []);
+    const team_id = context.teamId;
+    const state = await createAgent(em, encryption, actor, { ...wanted, team_id }, skills ?? []);
     await settle(context, state, wanted, publish, true);
     return state.agent.id;
   },

@@ -1,5 +1,5 @@
 /**
- * Applies a set of resources: makes the actor's records equal to them, all or none. A set changes only what
+ * Applies a set of resources: makes the records of a user or team equal to them, all or none. A set changes only what
  * it has made itself (docs/apply.md).
  */
 import { AppError } from '../errors.ts';
@@ -41,9 +41,9 @@ export async function applySet(
   context: Omit<ApplyContext, 'workflowIds'>,
   request: ApplyRequest,
 ): Promise<Applied> {
-  const { em, actor } = context;
-  await lockSets(em, actor);
-  const rows = await rowsOfSet(em, actor, request.set);
+  const { em, holder } = context;
+  await lockSets(em, holder);
+  const rows = await rowsOfSet(em, holder, request.set);
   if (request.dry_run) await em.execute('savepoint dry_run');
   const applying = new Applying(context, request, rows);
   const plan = [...(await applying.applyAll()), ...(await applying.prune())];
@@ -156,7 +156,7 @@ class Applying {
     const id = row.resource_id;
     if (changes.length > 0) await applier.update(context, state, resource);
     if (changes.length > 0 || row.archived_at !== null)
-      await noteApplied(context.em, context.actor, this.#request.set, { kind, name, id });
+      await noteApplied(context, this.#request.set, { kind, name, id });
     const action = changes.length > 0 ? 'update' : 'unchanged';
     return { kind, name, id, action, changes, warnings: this.#warningsOf(resource) };
   }
@@ -168,7 +168,7 @@ class Applying {
     const others = await applier.alike(context, resource);
     const ofSets = await madeBySets(
       context.em,
-      context.actor,
+      context.holder,
       others.map(({ id }) => id),
     );
     for (const { id, state } of others.filter((each) => !ofSets.has(each.id)))
@@ -176,13 +176,13 @@ class Applying {
         return { kind, name, id, action: 'unchanged', changes: [], warnings: this.#warningsOf(resource) };
     if (applier.isNamed && others.length > 0) {
       const other = `${KIND_WORDS[kind]} ${name}`;
-      const message = `you have another ${other}, which this set did not make and does not change`;
+      const message = `there is another ${other}, which this set did not make and does not change`;
       throw new AppError('invalid', 'not_of_this_set', message, {
         errors: [{ pointer: namePointer(kind), code: 'not_of_this_set', message }],
       });
     }
     const id = await applier.create(context, resource);
-    await noteApplied(context.em, context.actor, this.#request.set, { kind, name, id });
+    await noteApplied(context, this.#request.set, { kind, name, id });
     return { kind, name, id, action: 'create', changes: [], warnings: this.#warningsOf(resource) };
   }
 

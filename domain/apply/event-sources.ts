@@ -14,11 +14,11 @@ import type { Applier, EventSourceResource } from './resources.ts';
 const COMPARED = ['source', 'client_id', 'user_id', 'shared_with', 'description'] as const;
 
 export const eventSourceApplier: Applier<EventSourceResource, EventSource> = {
-  // A user has one record of a source.
+  // A holder has one record of a source.
   isNamed: true,
-  find: ({ em, actor }, id) => findOwnSource(em, actor.id, id),
-  async alike({ em, actor }, { fields }) {
-    const state = await findOwnSourceOf(em, actor.id, fields.source);
+  find: ({ em, holder }, id) => findOwnSource(em, holder, id),
+  async alike({ em, holder }, { fields }) {
+    const state = await findOwnSourceOf(em, holder, fields.source);
     return state === null ? [] : [{ id: state.id, state }];
   },
   async changes(_context, source, { fields }) {
@@ -28,7 +28,7 @@ export const eventSourceApplier: Applier<EventSourceResource, EventSource> = {
     const { em, actor, limits, baseUrl } = context;
     context.checkPerson();
     checkForeignSource(fields.source, baseUrl);
-    const id = await createSource(em, actor, fields);
+    const id = await createSource(em, actor, { ...fields, team_id: context.teamId });
     await checkEventSourceLimit(em, limits, actor.id);
     return id;
   },

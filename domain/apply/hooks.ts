@@ -29,9 +29,9 @@ const COMPARED = [
 
 export const hookApplier: Applier<HookResource, Hook> = {
   isNamed: true,
-  find: ({ em, actor }, id) => findOwnHook(em, actor.id, id),
-  async alike({ em, actor }, { name }) {
-    const found = await findOwnHooksByName(em, actor.id, name);
+  find: ({ em, holder }, id) => findOwnHook(em, holder, id),
+  async alike({ em, holder }, { name }) {
+    const found = await findOwnHooksByName(em, holder, name);
     return found.map((state) => ({ id: state.id, state }));
   },
   async changes(context, hook, { fields }) {
@@ -42,7 +42,7 @@ export const hookApplier: Applier<HookResource, Hook> = {
   },
   async create(context, { fields }) {
     await checkSecrets(context, fields);
-    const id = await createHook(context, context.actor, fields);
+    const id = await createHook(context, context.actor, { ...fields, team_id: context.teamId });
     await checkHookLimit(context.em, context.limits, context.actor.id);
     return id;
   },

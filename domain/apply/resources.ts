@@ -60,6 +60,10 @@ export type Resource =
 export interface ApplyContext {
   em: EntityManager;
   actor: Actor;
+  /** The team whose set it is; null: the actor's own. */
+  teamId: string | null;
+  /** The team or the actor: whose records, secrets and sets these are. */
+  holder: string;
   encryption: Encryption;
   limits: Limits;
   /** Of the API, without a slash at its end. */
@@ -78,9 +82,9 @@ export interface ApplyContext {
 
 /** Reads and writes the records of one kind. All methods throw AppErrors for mistakes of the resource. */
 export interface Applier<R extends Resource, State> {
-  /** One of the actor's records, locked, also if it is archived. */
+  /** One of the holder's records, locked, also if it is archived. */
   find(context: ApplyContext, id: string): Promise<State | null>;
-  /** The actor's records that a person could take for the resource. */
+  /** The holder's records that a person could take for the resource. */
   alike(context: ApplyContext, resource: R): Promise<{ id: string; state: State }[]>;
   /** Whether records of this kind are told apart by their names. */
   isNamed: boolean;
@@ -92,16 +96,16 @@ export interface Applier<R extends Resource, State> {
   archive(context: ApplyContext, state: State): Promise<void>;
 }
 
-/** Names of the actor's secrets among these. */
+/** Names of the holder's secrets among these. */
 export async function existingSecrets(
-  { em, actor }: ApplyContext,
+  { em, holder }: ApplyContext,
   names: readonly string[],
 ): Promise<Set<string>> {
   if (names.length === 0) return new Set();
   const rows = await em.execute<{ name: string }[]>(
     `select name from secret
       where owner_id = ? and name in (select jsonb_array_elements_text(?::jsonb))`,
-    [actor.id, JSON.stringify(names)],
+    [holder, JSON.stringify(names)],
   );
   return new Set(rows.map(({ name }) => name));
 }
@@ -110,6 +114,6 @@ export function unknownSecret(pointer: string, name: string): FieldError {
   return {
     pointer,
     code: 'unknown_secret',
-    message: `you have no secret ${name}: store it with PUT /secrets/${name}`,
+    message: `there is no secret ${name}: store it with PUT /secrets/${name}`,
   };
 }

@@ -16,9 +16,9 @@ import { unknownSecret, type Applier, type ApplyContext, type WebhookResource } 
 export const webhookApplier: Applier<WebhookResource, Webhook> = {
   // Two webhooks may have the same address.
   isNamed: false,
-  find: ({ em, actor }, id) => findOwnWebhook(em, actor.id, id),
-  async alike({ em, actor }, { url }) {
-    const found = await findOwnWebhooksByUrl(em, actor.id, url);
+  find: ({ em, holder }, id) => findOwnWebhook(em, holder, id),
+  async alike({ em, holder }, { url }) {
+    const found = await findOwnWebhooksByUrl(em, holder, url);
     return found.map((state) => ({ id: state.id, state }));
   },
   async changes(context, webhook, resource) {
@@ -39,8 +39,15 @@ export const webhookApplier: Applier<WebhookResource, Webhook> = {
       throw invalid([{ pointer: '/secret', code: 'required', message }]);
     }
     const { url, types, description, active } = resource;
-    const { id } = await createWebhook(em, encryption, actor, { url, types, description, active, secret });
-    await checkWebhookLimit(em, limits, actor.id);
+    const { id } = await createWebhook(em, encryption, actor, {
+      url,
+      types,
+      description,
+      active,
+      secret,
+      team_id: context.teamId,
+    });
+    await checkWebhookLimit(em, limits, context.holder);
     return id;
   },
   async update(context, webhook, resource) {
@@ -56,11 +63,11 @@ export const webhookApplier: Applier<WebhookResource, Webhook> = {
 
 /** The value of the secret that the resource names; null if it names none. @throws 422 */
 async function valueOf(
-  { em, encryption, actor }: ApplyContext,
+  { em, encryption, holder }: ApplyContext,
   { secret }: WebhookResource,
 ): Promise<string | null> {
   if (secret === null) return null;
-  const value = await resolveSecret(em, encryption, actor.id, secret);
+  const value = await resolveSecret(em, encryption, holder, secret);
   if (value === null) throw invalid([unknownSecret('/secret', secret)]);
   if (!isSecret(value)) {
     const message = `the value of ${secret} must be whsec_ followed by 24 to 64 bytes in base64`;

@@ -3,7 +3,6 @@ import type { Problem } from '../../language/definition/validate.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../auth/actor.ts';
 import { holderOf } from '../auth/ownership.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { invalid, type FieldError } from '../errors.ts';
@@ -32,16 +31,16 @@ import {
 
 export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
   isNamed: true,
-  async find({ em, actor }, id) {
+  async find({ em, holder }, id) {
     const workflow = await em.findOne(
       Workflow,
-      { id, holder_id: actor.id },
+      { id, holder_id: holder },
       { lockMode: LockMode.PESSIMISTIC_WRITE },
     );
     return workflow && { workflow, revision: await getRevision(em, workflow, workflow.revision) };
   },
-  async alike({ em, actor }, { name }) {
-    const found = await em.find(Workflow, { holder_id: actor.id, name, archived_at: null }, { limit: 10 });
+  async alike({ em, holder }, { name }) {
+    const found = await em.find(Workflow, { holder_id: holder, name, archived_at: null }, { limit: 10 });
     return Promise.all(
       found.map(async (workflow) => ({
         id: workflow.id,
@@ -52,7 +51,7 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
   async changes(context, { workflow, revision }, { fields }) {
     const { definition, source, placeOf, ...others } = fields;
     const fetched = context.fetched.get(fields.name);
-    const found = await checkDefinition(context.em, context.actor.id, definition, fields.name, fetched);
+    const found = await checkDefinition(context.em, context.holder, definition, fields.name, fetched);
     const checked = written(found, { source, placeOf });
     await checkRunnable(context, { ...checked, problems: checked.problems });
     const names = Object.entries(others).filter(
@@ -70,7 +69,7 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     const { workflow, revision } = await createWorkflow(
       context.em,
       context.actor,
-      fields,
+      { ...fields, team_id: context.teamId },
       context.fetched.get(fields.name),
     );
     await checkRunnable(context, revision);
@@ -95,12 +94,12 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
 };
 
 /**
- * What the workflow that the set has made under this name, or else the actor's own of this name, has pinned:
+ * What the workflow that the set has made under this name, or else the holder's own of this name, has pinned:
  * it stands in for a source that is not available now.
  */
 export async function pinnedBefore(
   em: EntityManager,
-  actor: Actor,
+  holder: string,
   set: string,
   name: string,
 ): Promise<PinnedContent[]> {
@@ -113,12 +112,12 @@ export async function pinnedBefore(
           where a.owner_id = ? and a.set_name = ? and a.kind = 'workflow' and a.name = ?),
         (select own.id from workflow own
           where own.holder_id = ? and own.name = ? and own.archived_at is null order by own.id limit 1))`,
-    [actor.id, set, name, actor.id, name],
+    [holder, set, name, holder, name],
   );
   return row?.resources ?? [];
 }
 
-/** @throws 422 with every error of the definition, and every secret that it reads and the actor lacks */
+/** @throws 422 with every error of the definition, and every secret that it reads and the holder lacks */
 async function checkRunnable(
   context: ApplyContext,
   checked: { definition: Record<string, unknown>; problems: Problem[] } & Pick<
@@ -127,7 +126,7 @@ async function checkRunnable(
   >,
 ): Promise<void> {
   const [versions = []] = await versionProblems(context.em, [
-    { holder_id: context.actor.id, agents: checked.agents },
+    { holder_id: context.holder, agents: checked.agents },
   ]);
   const errors: FieldError[] = [...checked.problems, ...versions]
     .filter(({ severity }) => severity === 'error')

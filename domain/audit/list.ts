@@ -2,7 +2,7 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { Conditions, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
-import type { AuditCredential, AuditData, AuditDoor, AuditOutcome } from './write.ts';
+import type { AuditCredential, AuditData, AuditOutcome, AuditVia } from './write.ts';
 
 export interface AuditEntry {
   id: string;
@@ -16,7 +16,7 @@ export interface AuditEntry {
   object_id: string | null;
   credential: AuditCredential;
   credential_id: string | null;
-  door: AuditDoor;
+  via: AuditVia;
   address: string | null;
   user_agent: string | null;
   request_id: string | null;
@@ -55,7 +55,7 @@ export async function listAudit(
   return em.execute<AuditEntry[]>(
     `select e.id::text as id, to_char(e.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
             e.actor_id, e.actor_name, e.action, e.outcome, e.object_type, e.object_id, e.credential,
-            e.credential_id, e.door, e.address, e.user_agent, e.request_id, e.data
+            e.credential_id, e.via, e.address, e.user_agent, e.request_id, e.data
        from audit_entry e where ${where.sql} order by e.at desc, e.id desc limit ?`,
     [...where.values, page.limit],
   );

@@ -35,7 +35,7 @@ export interface SealHead {
 /** An entry as text, the same on every server; the hash of a block is that of its lines. */
 export const LINE = `json_build_array(e.id::text, e.tx::text,
   to_char(e.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), e.actor_id, e.actor_name, e.action,
-  e.outcome, e.object_type, e.object_id, e.credential, e.credential_id, e.door, e.address, e.user_agent,
+  e.outcome, e.object_type, e.object_id, e.credential, e.credential_id, e.via, e.address, e.user_agent,
   e.request_id, e.data::text)::text`;
 
 export const SEAL_COLUMNS = `s.no::text as no, s.from_tx::text as from_tx, s.to_tx::text as to_tx,

@@ -1,6 +1,7 @@
 /** Writes entries of the audit log, in the transaction of what they are about (docs/audit.md). */
 import { Prepared } from '../../db/prepared.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { storableText } from '../storable.ts';
 
 export const OUTCOMES = ['done', 'refused', 'failed'] as const;
 export type AuditOutcome = (typeof OUTCOMES)[number];
@@ -9,8 +10,9 @@ export type AuditOutcome = (typeof OUTCOMES)[number];
 export const CREDENTIALS = ['session', 'token', 'client', 'worker', 'none'] as const;
 export type AuditCredential = (typeof CREDENTIALS)[number];
 
-export const DOORS = ['api', 'a2a', 'mcp', 'openai', 'scim', 'system'] as const;
-export type AuditDoor = (typeof DOORS)[number];
+/** By which interface the caller came. */
+export const VIAS = ['api', 'a2a', 'mcp', 'openai', 'scim', 'system'] as const;
+export type AuditVia = (typeof VIAS)[number];
 
 /** Who asks, and from where: the same for all entries of a request. */
 export interface AuditOrigin {
@@ -19,7 +21,7 @@ export interface AuditOrigin {
   credential: AuditCredential;
   /** Of the session, access token, machine client or worker's token. */
   credentialId: string | null;
-  door: AuditDoor;
+  via: AuditVia;
   address: string | null;
   userAgent: string | null;
   requestId: string | null;
@@ -58,7 +60,7 @@ export const SYSTEM_ORIGIN: AuditOrigin = {
   actorName: null,
   credential: 'none',
   credentialId: null,
-  door: 'system',
+  via: 'system',
   address: null,
   userAgent: null,
   requestId: null,
@@ -69,7 +71,7 @@ const MAX_DATA = 8_000;
 
 const INSERT = new Prepared(
   `insert into audit_entry (actor_id, actor_name, action, outcome, object_type, object_id, credential,
-                            credential_id, door, address, user_agent, request_id, data)
+                            credential_id, via, address, user_agent, request_id, data)
    values (?, coalesce(?, (select username from user_account where id = ?)),
            ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::jsonb)`,
 );
@@ -86,7 +88,7 @@ export async function writeAudit(em: EntityManager, origin: AuditOrigin, note: A
     short(note.objectId ?? null),
     origin.credential,
     short(origin.credentialId),
-    origin.door,
+    origin.via,
     short(origin.address),
     short(origin.userAgent),
     short(origin.requestId),
@@ -95,15 +97,10 @@ export async function writeAudit(em: EntityManager, origin: AuditOrigin, note: A
 }
 
 function short(text: string | null): string | null {
-  return text === null ? null : storable(text.slice(0, MAX_TEXT));
-}
-
-/** PostgreSQL stores neither NUL nor half a character. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed();
+  return text === null ? null : storableText(text.slice(0, MAX_TEXT));
 }
 
 function dataText(data: AuditData): string {
-  const text = storable(JSON.stringify(data)).replaceAll(String.raw`\u0000`, '');
+  const text = storableText(JSON.stringify(data)).replaceAll(String.raw`\u0000`, '');
   return text.length <= MAX_DATA ? text : JSON.stringify({ truncated: true, fields: data.fields });
 }

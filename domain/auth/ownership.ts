@@ -89,6 +89,15 @@ export function holdersOf(actor: Pick<Actor, 'id' | 'teams'>, role: Role = 'view
   return [actor.id, ...teamsWith(actor, role)];
 }
 
+/**
+ * Whose objects a list for builders shows: the actor's own and those of their teams, or of one team.
+ * Administrators may name any team.
+ */
+export function listedHolders(actor: Actor, teamId: string | undefined): string[] {
+  if (teamId === undefined) return holdersOf(actor, 'builder');
+  return isAdmin(actor) || hasTeamRole(actor, teamId, 'builder') ? [teamId] : [];
+}
+
 /** The ids of the teams in which the actor has the role. */
 export function teamsWith({ teams = [] }: Pick<Actor, 'teams'>, role: Role): string[] {
   return teams.filter((team) => hasRole({ roles: [team.role] }, role)).map(({ id }) => id);

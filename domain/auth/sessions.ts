@@ -153,7 +153,7 @@ export function originOfOpening(from: OpenedFrom, sid: string | null = null): Au
     actorName: null,
     credential: sid === null ? 'none' : 'session',
     credentialId: sid,
-    door: 'api',
+    via: 'api',
     address: from.ip,
     userAgent: from.userAgent || null,
     requestId: from.requestId,

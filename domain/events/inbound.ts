@@ -6,6 +6,7 @@ import { LISTED_FIELD_BYTES } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { hasTeamRole } from '../auth/ownership.ts';
 import { notFound } from '../errors.ts';
 import { storable } from '../storable.ts';
 
@@ -21,7 +22,10 @@ export interface InboundCloudEvent {
 
 /** Whose events they are, and how they came. */
 export interface EventSender {
+  /** A user, or the team for which they are sent. */
   owner_id: string;
+  /** The person who sends them; default: the owner. */
+  user_id?: string;
   client_id?: string | null;
   hook_id?: string;
 }
@@ -98,7 +102,9 @@ async function findAccepted(
 /** An event as its owner reads it. */
 export interface ReceivedEvent {
   id: string;
+  /** A user or a team. */
   owner_id: string;
+  team_id: string | null;
   source: string;
   event_id: string;
   type: string;
@@ -111,10 +117,11 @@ export interface ReceivedEvent {
   event: InboundCloudEvent | null;
 }
 
-const COLUMNS = `i.id, i.owner_id, i.source, i.event_id, i.type, i.subject, i.at, i.received_at, i.client_id,
+const COLUMNS = `i.id, i.owner_id, (select t.id from team t where t.id = i.owner_id) as team_id, i.source, i.event_id, i.type, i.subject, i.at, i.received_at, i.client_id,
   i.hook_id, i.run_id`;
 
 export interface ReceivedFilter {
+  team_id?: string | undefined;
   owner_id?: string | undefined;
   source?: string | undefined;
   event_id?: string | undefined;
@@ -123,7 +130,7 @@ export interface ReceivedFilter {
   received_before?: string | undefined;
 }
 
-/** Newest first. Admins see those of others if they name the owner. A large event is null. */
+/** Newest first, of one owner. Admins see those of others if they name the owner, members those of a team. A large event is null. */
 export async function listReceived(
   em: EntityManager,
   actor: Actor,
@@ -131,8 +138,9 @@ export async function listReceived(
   page: KeysetPage<readonly [string, string]>,
 ): Promise<(ReceivedEvent & { place: string })[]> {
   const where = new Conditions();
-  where.add('i.owner_id = ?', filter.owner_id ?? actor.id);
+  where.add('i.owner_id = ?', filter.team_id ?? filter.owner_id ?? actor.id);
   if (filter.owner_id !== undefined && !isAdmin(actor)) where.add('i.owner_id = ?', actor.id);
+  if (filter.team_id !== undefined && !readsEventsOf(actor, filter.team_id)) where.add('false');
   if (filter.source !== undefined) where.add('i.source = ?', filter.source);
   if (filter.event_id !== undefined) where.add('i.event_id = ?', filter.event_id);
   if (filter.type !== undefined) where.add('i.type = ?', filter.type);
@@ -147,13 +155,18 @@ export async function listReceived(
   );
 }
 
+/** Those of a team are for its builders, as its runs are. */
+function readsEventsOf(actor: Actor, ownerId: string): boolean {
+  return ownerId === actor.id || hasTeamRole(actor, ownerId, 'builder') || isAdmin(actor);
+}
+
 /** @throws 404 */
 export async function getReceived(em: EntityManager, actor: Actor, id: string): Promise<ReceivedEvent> {
   const [row] = await em.execute<ReceivedEvent[]>(
     `select ${COLUMNS}, i.event from inbound_event i where i.id = ?`,
     [id],
   );
-  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('event');
+  if (!row || !readsEventsOf(actor, row.owner_id)) throw notFound('event');
   return row;
 }
 

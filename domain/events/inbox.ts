@@ -17,11 +17,12 @@ import {
 } from './listener-rows.ts';
 import { createRests } from './rests.ts';
 
-/** The run's owner, and the users whose events its workflow lists. */
+/** The run's owner and team, and the users whose events its workflow lists. */
 export interface Audience {
   /** The run, and those that it retries, the first one last. */
   runs: string[];
   owner_id: string;
+  team_id: string | null;
   senders: string[];
 }
 
@@ -210,19 +211,23 @@ async function* readEach(
 /** SQL: `i`, an event of another user, is for the user `?`, whose own records of the source admit it. */
 export const SHARED = `(
   exists (select from event_source s
-           where s.owner_id = i.owner_id and s.source = i.source and ?::uuid = any(s.shared_with))
+           where s.holder_id = i.owner_id and s.source = i.source and ?::uuid = any(s.shared_with))
   and not exists (select from event_source b
-                   where b.owner_id = ?::uuid and b.source = i.source
+                   where b.holder_id = ?::uuid and b.source = i.source
                      and (b.client_id is not null or b.user_id <> i.owner_id)))`;
 
 /** SQL: `i`, an event since the run began, is for the run, and neither it nor one that it retries has it. */
-const WANTED = `i.received_at >= ?::timestamptz and (i.owner_id = ? or ${SHARED})
+const WANTED = `i.received_at >= ?::timestamptz
+  and (i.owner_id = ? or i.owner_id = ?::uuid or ${SHARED})
   and not exists (select from listener_event e join listener l on l.id = e.listener_id
                    where e.event_id = i.id and l.run_id = any(?::uuid[]))`;
 
 /** The values of `WANTED`. */
-function wanted({ since }: ListenerRow, { runs, owner_id: ownerId }: Audience): string[] {
-  return [since, ownerId, ownerId, ownerId, arrayLiteral(runs)];
+function wanted(
+  { since }: ListenerRow,
+  { runs, owner_id: ownerId, team_id: teamId }: Audience,
+): (string | null)[] {
+  return [since, ownerId, teamId, ownerId, ownerId, arrayLiteral(runs)];
 }
 
 /** The types that a listener takes; null if it may take any. */
@@ -232,9 +237,11 @@ function typesOfSpec({ filters, until }: ListenerSpec): string[] | null {
   return filters.length > 0 && literal.length === all.length ? [...new Set(literal)] : null;
 }
 
+type AudienceRow = Omit<Audience, 'senders'> & { senders: string[] | null };
+
 export async function audienceOf(em: EntityManager, runId: string): Promise<Audience> {
-  const [row] = await em.execute<{ owner_id: string; senders: string[] | null; runs: string[] }[]>(
-    `select r.owner_id, to_json(w.event_senders) as senders,
+  const [row] = await em.execute<AudienceRow[]>(
+    `select r.owner_id, r.team_id, to_json(w.event_senders) as senders,
             (with recursive chain as (
                select id, retry_of, 1 as place from run where id = r.id
                union all
@@ -248,6 +255,9 @@ export async function audienceOf(em: EntityManager, runId: string): Promise<Audi
   return {
     runs: row.runs,
     owner_id: row.owner_id,
-    senders: [...new Set([row.owner_id, ...(row.senders ?? [])])],
+    team_id: row.team_id,
+    senders: [
+      ...new Set([row.owner_id, ...(row.senders ?? []), ...(row.team_id === null ? [] : [row.team_id])]),
+    ],
   };
 }

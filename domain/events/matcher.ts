@@ -139,14 +139,17 @@ async function offerToSchedules(
   pause: () => Promise<void>,
 ): Promise<void> {
   const em = deps.orm.em.fork();
-  const rows = await em.execute<{ id: string; workflow_id: string; owner_id: string }[]>(
-    `select id, workflow_id, owner_id from listener where id = any(?::uuid[]) and workflow_id is not null`,
+  const rows = await em.execute<
+    { id: string; workflow_id: string; owner_id: string; team_id: string | null }[]
+  >(
+    `select l.id, l.workflow_id, l.owner_id, w.team_id
+       from listener l join workflow w on w.id = l.workflow_id where l.id = any(?::uuid[])`,
     [arrayLiteral(found.keys())],
   );
   if (rows.length === 0) return;
   const readable = await readableBy(em, sender, rows, events);
   for (const [index, event] of events.entries()) {
-    const of = rows.filter(({ id, owner_id }) => found.get(id)?.includes(index) && readable(owner_id, event));
+    const of = rows.filter((row) => found.get(row.id)?.includes(index) && readable(row, event));
     for (const workflowId of new Set(of.map(({ workflow_id }) => workflow_id))) {
       await pause();
       const started = await deps.orm.em

@@ -90,7 +90,7 @@ async function offer(
   const fits = (row: Candidate, index: number): boolean => {
     const event = events[index];
     if (!event || event.received < row.opened || isTaken.has(`${row.id} ${event.id}`)) return false;
-    return readable(row.owner_id, event) && (row.id !== page.ids[0] || index >= page.begin);
+    return readable(row, event) && (row.id !== page.ids[0] || index >= page.begin);
   };
   const listeners: OpenListener[] = [];
   const until = performance.now() + OFFER_MS;
@@ -164,14 +164,17 @@ async function takenBefore(
   return new Set([...own, ...before].map(({ listener_id, event_id }) => `${listener_id} ${event_id}`));
 }
 
-/** Which of the sender's events the owners of listeners may read. */
+type Reader = Pick<ListenerRow, 'owner_id' | 'team_id'>;
+
+/** Which of the sender's events listeners may read: the owner's, those of their team, and what is shared. */
 export async function readableBy(
   em: EntityManager,
   sender: string,
-  listeners: readonly Pick<ListenerRow, 'owner_id'>[],
+  listeners: readonly Reader[],
   events: readonly Pick<InboundRow, 'id'>[],
-): Promise<(ownerId: string, event: Pick<InboundRow, 'id'>) => boolean> {
-  const others = new Set(listeners.map(({ owner_id }) => owner_id).filter((id) => id !== sender));
+): Promise<(listener: Reader, event: Pick<InboundRow, 'id'>) => boolean> {
+  const isOwn = ({ owner_id: owner, team_id: team }: Reader): boolean => owner === sender || team === sender;
+  const others = new Set(listeners.filter((one) => !isOwn(one)).map(({ owner_id }) => owner_id));
   const rows =
     others.size === 0
       ? []
@@ -181,5 +184,5 @@ export async function readableBy(
           [arrayLiteral(others), arrayLiteral(events.map(({ id }) => id))],
         );
   const admitted = new Set(rows.map(({ reader, id }) => `${reader} ${id}`));
-  return (ownerId, { id }) => ownerId === sender || admitted.has(`${ownerId} ${id}`);
+  return (listener, { id }) => isOwn(listener) || admitted.has(`${listener.owner_id} ${id}`);
 }

@@ -1,20 +1,22 @@
 /**
- * Event sources: who may send events of a `source` to the owner's workflows, and whose workflows may read
- * the owner's events of it.
+ * Event sources: who may send events of a `source` to the workflows of a user or a team, and whose workflows
+ * may read their events of it.
  */
 import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import type { Actor } from '../auth/actor.ts';
+import { holderOf, listedHolders, mayChange } from '../auth/ownership.ts';
 import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
 import type { EventSender } from './inbound.ts';
 
 export interface EventSource {
   id: string;
   owner_id: string;
+  team_id: string | null;
   source: string;
-  /** Only this client of the owner may send it. */
+  /** Only this client may send it: one of the owner, or of who has bound it for the team. */
   client_id: string | null;
   /** Only this user may send it. */
   user_id: string | null;
@@ -30,19 +32,24 @@ export type SourceFields = Pick<
   'source' | 'client_id' | 'user_id' | 'shared_with' | 'description'
 >;
 
-const COLUMNS = `id, owner_id, source, client_id, user_id, to_json(shared_with) as shared_with, description,
+const COLUMNS = `id, owner_id, team_id, source, client_id, user_id, to_json(shared_with) as shared_with, description,
   created_at, updated_at`;
 
 /** @throws 409 for a source that has one, 422 */
-export async function createSource(em: EntityManager, actor: Actor, fields: SourceFields): Promise<string> {
+export async function createSource(
+  em: EntityManager,
+  actor: Actor,
+  { team_id: teamId, ...fields }: SourceFields & Pick<EventSource, 'team_id'>,
+): Promise<string> {
   await checkBinding(em, actor.id, fields);
   const id = uuidv7();
   const rows = await em.execute<object[]>(
-    `insert into event_source (id, owner_id, source, client_id, user_id, shared_with, description)
-     values (?, ?, ?, ?, ?, ?::uuid[], ?) on conflict (owner_id, source) do nothing returning 1`,
+    `insert into event_source (id, owner_id, team_id, source, client_id, user_id, shared_with, description)
+     values (?, ?, ?, ?, ?, ?, ?::uuid[], ?) on conflict (holder_id, source) do nothing returning 1`,
     [
       id,
       actor.id,
+      teamId,
       fields.source,
       fields.client_id,
       fields.user_id,
@@ -55,10 +62,10 @@ export async function createSource(em: EntityManager, actor: Actor, fields: Sour
 }
 
 function alreadyThere(): AppError {
-  return conflict('source_exists', 'You have a record of this source already: change that one.');
+  return conflict('source_exists', 'There is a record of this source already: change that one.');
 }
 
-/** Visible to its owner and admins. @throws 404 */
+/** Visible to its owner or the builders of its team, and admins. @throws 404 */
 export async function getSource(
   em: EntityManager,
   actor: Actor,
@@ -69,42 +76,48 @@ export async function getSource(
     `select ${COLUMNS} from event_source where id = ?${lock ? ' for update' : ''}`,
     [id],
   );
-  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('event source');
+  if (!row || !mayChange(actor, row)) throw notFound('event source');
   return row;
 }
 
-/** One of the owner's, locked. */
+/** One of the holder's, locked. */
 export async function findOwnSource(
   em: EntityManager,
-  ownerId: string,
+  holderId: string,
   id: string,
 ): Promise<EventSource | null> {
   const [row] = await em.execute<EventSource[]>(
-    `select ${COLUMNS} from event_source where id = ? and owner_id = ? for update`,
-    [id, ownerId],
+    `select ${COLUMNS} from event_source where id = ? and holder_id = ? for update`,
+    [id, holderId],
   );
   return row ?? null;
 }
 
-/** The owner's record of a source. */
+/** The holder's record of a source. */
 export async function findOwnSourceOf(
   em: EntityManager,
-  ownerId: string,
+  holderId: string,
   source: string,
 ): Promise<EventSource | null> {
   const [row] = await em.execute<EventSource[]>(
-    `select ${COLUMNS} from event_source where owner_id = ? and source = ?`,
-    [ownerId, source],
+    `select ${COLUMNS} from event_source where holder_id = ? and source = ?`,
+    [holderId, source],
   );
   return row ?? null;
 }
 
-/** The caller's own, newest first. */
-export async function listSources(em: EntityManager, actor: Actor, page: KeysetPage): Promise<EventSource[]> {
+/** The caller's own, and those of teams where they are a builder, newest first. */
+export async function listSources(
+  em: EntityManager,
+  actor: Actor,
+  { team_id: teamId }: { team_id?: string | undefined },
+  page: KeysetPage,
+): Promise<EventSource[]> {
   return em.execute<EventSource[]>(
-    `select ${COLUMNS} from event_source where owner_id = ? and (?::uuid is null or id < ?::uuid)
+    `select ${COLUMNS} from event_source where holder_id = any(?::uuid[])
+        and (?::uuid is null or id < ?::uuid)
       order by id desc limit ?`,
-    [actor.id, page.after ?? null, page.after ?? null, page.limit],
+    [arrayLiteral(listedHolders(actor, teamId)), page.after ?? null, page.after ?? null, page.limit],
   );
 }
 
@@ -115,8 +128,8 @@ export async function updateSource(
 ): Promise<void> {
   await checkBinding(em, before.owner_id, fields);
   const taken = await em.execute<object[]>(
-    'select from event_source where owner_id = ? and source = ? and id <> ?',
-    [before.owner_id, fields.source, before.id],
+    'select from event_source where holder_id = ? and source = ? and id <> ?',
+    [holderOf(before), fields.source, before.id],
   );
   if (taken.length > 0) throw alreadyThere();
   await em.execute(
@@ -144,8 +157,8 @@ export async function handOverSources(
 ): Promise<void> {
   await em.execute(
     `update event_source s set owner_id = ?
-      where s.owner_id = ?
-        and not exists (select from event_source o where o.owner_id = ? and o.source = s.source)`,
+      where s.holder_id = ?
+        and not exists (select from event_source o where o.holder_id = ? and o.source = s.source)`,
     [to, from, to],
   );
 }
@@ -191,9 +204,14 @@ export async function checkSources(
     ]);
   const [bound] = await em.execute<{ source: string }[]>(
     `select source from event_source
-      where owner_id = ? and source = any(?::text[])
+      where holder_id = ? and source = any(?::text[])
         and (client_id <> coalesce(?, '') or user_id <> ?::uuid) limit 1`,
-    [sender.owner_id, arrayLiteral(new Set(sources)), sender.client_id ?? null, sender.owner_id],
+    [
+      sender.owner_id,
+      arrayLiteral(new Set(sources)),
+      sender.client_id ?? null,
+      sender.user_id ?? sender.owner_id,
+    ],
   );
   if (bound)
     throw forbidden(

@@ -25,8 +25,17 @@ export function fileIdsIn(root: unknown): string[] {
 }
 
 /**
- * Records which of the files a run uses. Unknown files, and those that the run's owner may not read, are
- * skipped.
+ * SQL: a file that the definition of the run `?` names, and whose holder is that of the workflow: its authors
+ * hand it out, whoever starts the run. An id that comes from elsewhere, such as the input, does not count.
+ */
+const namedByAuthors = (file: string): string => `exists (
+  select from run r join workflow w on w.id = r.workflow_id
+   where r.id = ?::uuid and w.holder_id = ${file}.holder_id
+     and position(${file}.id::text in lower(r.definition::text)) > 0)`;
+
+/**
+ * Records which of the files a run uses. Unknown files, and those that neither the run's owner may read nor
+ * its definition names, are skipped.
  */
 export async function linkFiles(
   em: EntityManager,
@@ -37,10 +46,10 @@ export async function linkFiles(
   await em.execute(
     `insert into run_file (run_id, file_id)
      select ?, id from file
-       where id = any(?::uuid[]) and ${usableBy('file')}
+       where id = any(?::uuid[]) and (${usableBy('file')} or ${namedByAuthors('file')})
        order by id for key share
      on conflict do nothing`,
-    [run.id, arrayLiteral(fileIds), run.owner_id],
+    [run.id, arrayLiteral(fileIds), run.owner_id, run.id],
   );
 }
 
@@ -77,7 +86,7 @@ export async function inheritFiles(em: EntityManager, from: string, to: string):
   );
 }
 
-/** The files that a run may read: its owner's, public ones, and those recorded as used by it. */
+/** The files that a run may read: its owner's, public ones, those its definition names, and those it uses. */
 export async function readableFiles(
   em: EntityManager,
   run: { id: string; owner_id: string },
@@ -87,9 +96,9 @@ export async function readableFiles(
   const rows = await em.execute<{ id: string }[]>(
     `select f.id from file f
       where f.id = any(?::uuid[])
-        and (${usableBy('f')}
+        and (${usableBy('f')} or ${namedByAuthors('f')}
              or exists (select from run_file u where u.run_id = ? and u.file_id = f.id))`,
-    [arrayLiteral(fileIds), run.owner_id, run.id],
+    [arrayLiteral(fileIds), run.owner_id, run.id, run.id],
   );
   return rows.map(({ id }) => id);
 }

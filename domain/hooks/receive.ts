@@ -1,8 +1,9 @@
-/** Turns a call of an inbound webhook into a CloudEvent of the webhook's owner. */
+/** Turns a call of an inbound webhook into a CloudEvent of the webhook's owner or team. */
 import { CLOUD_EVENT_TYPE } from '../events/cloud-event.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { holderOf } from '../auth/ownership.ts';
 import { acceptEvents, type Accepted, type InboundCloudEvent } from '../events/inbound.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { resolveSecret } from '../secrets/service.ts';
@@ -24,6 +25,7 @@ export type Received =
 const NOBODY: Hook = {
   id: '',
   owner_id: '00000000-0000-0000-0000-000000000000',
+  team_id: null,
   name: '',
   scheme: 'standard',
   secret: '',
@@ -50,7 +52,7 @@ export async function receiveCall(
   const names = [known.secret, known.former_secret].filter((name) => name !== null);
   const secrets: string[] = [];
   for (const name of names) {
-    const secret = await resolveSecret(em, encryption, known.owner_id, name);
+    const secret = await resolveSecret(em, encryption, holderOf(known), name);
     // A secret may have been stored anew since the webhook was saved.
     if (secret !== null && secretProblem(known.scheme, secret) === null) secrets.push(secret);
   }
@@ -65,7 +67,7 @@ export async function receiveCall(
   const challenge = textOf(call.data, 'challenge');
   if (known.scheme === 'slack' && textOf(call.data, 'type') === 'url_verification' && challenge !== null)
     return { challenge };
-  const sender = { owner_id: known.owner_id, hook_id: known.id };
+  const sender = { owner_id: holderOf(known), hook_id: known.id };
   const [accepted] = await acceptEvents(em, sender, [eventOf(known, call)]);
   if (!accepted) throw new Error('no event was stored');
   await em.execute('update inbound_hook set last_received_at = clock_timestamp() where id = ?', [known.id]);

@@ -3,8 +3,9 @@ import { v7 as uuidv7 } from 'uuid';
 
 import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { KeysetPage } from '../../db/sql.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
+import type { Actor } from '../auth/actor.ts';
+import { holderOf, listedHolders, mayChange } from '../auth/ownership.ts';
 import { invalid, notFound } from '../errors.ts';
 import { checkSources, isPlatformSource } from '../events/sources.ts';
 import type { Encryption } from '../secrets/encryption.ts';
@@ -14,9 +15,10 @@ import { secretProblem } from './verify.ts';
 export interface Hook {
   id: string;
   owner_id: string;
+  team_id: string | null;
   name: string;
   scheme: HookScheme;
-  /** Names of the owner's secrets. Calls may be signed with either. */
+  /** Names of secrets of the owner or the team. Calls may be signed with either. */
   secret: string;
   former_secret: string | null;
   /** Of the events. */
@@ -40,7 +42,7 @@ export type HookFields = Pick<
   source: string | null;
 };
 
-const COLUMNS = `h.id, h.owner_id, h.name, h.scheme, h.secret, h.former_secret, h.source, h.event_type,
+const COLUMNS = `h.id, h.owner_id, h.team_id, h.name, h.scheme, h.secret, h.former_secret, h.source, h.event_type,
   h.tolerance_seconds, h.active, h.last_received_at, h.last_refused_at, h.last_refusal, h.created_at,
   h.updated_at`;
 
@@ -51,16 +53,21 @@ interface HookContext {
 }
 
 /** @throws 403, 422 */
-export async function createHook(context: HookContext, actor: Actor, fields: HookFields): Promise<string> {
+export async function createHook(
+  context: HookContext,
+  actor: Actor,
+  { team_id: teamId, ...fields }: HookFields & Pick<Hook, 'team_id'>,
+): Promise<string> {
   const id = uuidv7();
-  const source = await checkFields(context, { id, owner_id: actor.id }, fields);
+  const source = await checkFields(context, { id, owner_id: actor.id, team_id: teamId }, fields);
   await context.em.execute(
-    `insert into inbound_hook (id, owner_id, name, scheme, secret, former_secret, source, event_type,
+    `insert into inbound_hook (id, owner_id, team_id, name, scheme, secret, former_secret, source, event_type,
                                tolerance_seconds, active)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     [
       id,
       actor.id,
+      teamId,
       fields.name,
       fields.scheme,
       fields.secret,
@@ -74,7 +81,7 @@ export async function createHook(context: HookContext, actor: Actor, fields: Hoo
   return id;
 }
 
-/** Visible to its owner and admins. @throws 404 */
+/** Visible to its owner or the builders of its team, and admins. @throws 404 */
 export async function getHook(
   em: EntityManager,
   actor: Actor,
@@ -85,46 +92,52 @@ export async function getHook(
     `select ${COLUMNS} from inbound_hook h where h.id = ?${lock ? ' for update' : ''}`,
     [id],
   );
-  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('inbound webhook');
+  if (!row || !mayChange(actor, row)) throw notFound('inbound webhook');
   return row;
 }
 
-/** One of the owner's, locked. */
-export async function findOwnHook(em: EntityManager, ownerId: string, id: string): Promise<Hook | null> {
+/** One of the holder's, locked. */
+export async function findOwnHook(em: EntityManager, holderId: string, id: string): Promise<Hook | null> {
   const [row] = await em.execute<Hook[]>(
-    `select ${COLUMNS} from inbound_hook h where h.id = ? and h.owner_id = ? for update`,
-    [id, ownerId],
+    `select ${COLUMNS} from inbound_hook h where h.id = ? and h.holder_id = ? for update`,
+    [id, holderId],
   );
   return row ?? null;
 }
 
-/** The oldest of the owner's with this name. */
-export async function findOwnHooksByName(em: EntityManager, ownerId: string, name: string): Promise<Hook[]> {
+/** The oldest of the holder's with this name. */
+export async function findOwnHooksByName(em: EntityManager, holderId: string, name: string): Promise<Hook[]> {
   return em.execute<Hook[]>(
-    `select ${COLUMNS} from inbound_hook h where h.owner_id = ? and h.name = ? order by h.id limit 10`,
-    [ownerId, name],
+    `select ${COLUMNS} from inbound_hook h where h.holder_id = ? and h.name = ? order by h.id limit 10`,
+    [holderId, name],
   );
 }
 
-/** For a call without a token. */
+/** For a call without a token. What a team holds goes on when the account of its owner is disabled. */
 export async function findHook(
   em: EntityManager,
   id: string,
 ): Promise<(Hook & { owner_active: boolean }) | null> {
   const [row] = await em.execute<(Hook & { owner_active: boolean })[]>(
-    `select ${COLUMNS}, u.status = 'active' as owner_active
+    `select ${COLUMNS}, h.team_id is not null or u.status = 'active' as owner_active
        from inbound_hook h join user_account u on u.id = h.owner_id where h.id = ?`,
     [id],
   );
   return row ?? null;
 }
 
-/** The caller's own, newest first. */
-export async function listHooks(em: EntityManager, actor: Actor, page: KeysetPage): Promise<Hook[]> {
+/** The caller's own, and those of teams where they are a builder, newest first. */
+export async function listHooks(
+  em: EntityManager,
+  actor: Actor,
+  { team_id: teamId }: { team_id?: string | undefined },
+  page: KeysetPage,
+): Promise<Hook[]> {
   return em.execute<Hook[]>(
     `select ${COLUMNS} from inbound_hook h
-      where h.owner_id = ? and (?::uuid is null or h.id < ?::uuid) order by h.id desc limit ?`,
-    [actor.id, page.after ?? null, page.after ?? null, page.limit],
+      where h.holder_id = any(?::uuid[]) and (?::uuid is null or h.id < ?::uuid)
+      order by h.id desc limit ?`,
+    [arrayLiteral(listedHolders(actor, teamId)), page.after ?? null, page.after ?? null, page.limit],
   );
 }
 
@@ -184,7 +197,7 @@ export async function handOverHooks(
     `update inbound_hook
         set owner_id = ?, secret = coalesce(?::jsonb ->> secret, secret),
             former_secret = coalesce(?::jsonb ->> former_secret, former_secret)
-      where owner_id = ?`,
+      where holder_id = ?`,
     [to, JSON.stringify(renamed), JSON.stringify(renamed), from],
   );
 }
@@ -195,7 +208,7 @@ export const hookAddress = (baseUrl: string, id: string): string => `${baseUrl}/
 /** @returns the source */
 async function checkFields(
   { em, encryption, baseUrl }: HookContext,
-  hook: Pick<Hook, 'id' | 'owner_id'>,
+  hook: Pick<Hook, 'id' | 'owner_id' | 'team_id'>,
   fields: HookFields,
   before?: Hook,
 ): Promise<string> {
@@ -205,17 +218,17 @@ async function checkFields(
   for (const key of ['secret', 'former_secret'] as const) {
     const name = fields[key];
     if (name === null || (isKept && known[key].includes(name))) continue;
-    const value = await resolveSecret(em, encryption, hook.owner_id, name);
+    const value = await resolveSecret(em, encryption, holderOf(hook), name);
     const message =
       value === null
-        ? `names no secret of the owner: store it with PUT /secrets/${name}`
+        ? `names no secret of the ${hook.team_id === null ? 'owner' : 'team'}: store it with PUT /secrets/${name}`
         : secretProblem(fields.scheme, value);
     if (message !== null) throw invalid([{ pointer: `/${key}`, code: 'invalid_secret', message }]);
   }
   const own = hookAddress(baseUrl, hook.id);
   const source = fields.source ?? own;
   if (source !== own && source !== before?.source) {
-    const sender = { owner_id: hook.owner_id };
+    const sender = { owner_id: holderOf(hook), user_id: hook.owner_id };
     await checkSources(em, sender, [source], { baseUrl, pointer: () => '/source' });
   } else if (source !== own && isPlatformSource(source, baseUrl)) return own;
   return source;

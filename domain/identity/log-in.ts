@@ -171,12 +171,12 @@ async function makeAccount(
   return { identity_id: identityId, user_id: userId, status: 'active', isNew: true };
 }
 
-/** @returns its id */
+/** `subject`: null until the first log-in, of users whom the issuer provisions. @returns its id */
 export async function insertIdentity(
   em: EntityManager,
   issuer: Pick<Issuer, 'id'>,
   userId: string,
-  subject: string,
+  subject: string | null,
 ): Promise<string> {
   const id = uuidv7();
   await em.execute('insert into user_identity (id, user_id, issuer_id, subject) values (?, ?, ?, ?)', [

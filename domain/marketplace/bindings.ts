@@ -1,11 +1,10 @@
 /**
- * Maps the names of an item's secrets to the actor's own secrets. Only explicitly given bindings count, never
+ * Maps the names of an item's secrets to secrets of the actor, or of the team for which it is installed. Only explicitly given bindings count, never
  * an equal name.
  */
 import type { ItemKind } from '../../db/entities/marketplace-item.ts';
 import { Secret } from '../../db/entities/secret.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../auth/actor.ts';
 import { invalid, jsonPointer, type FieldError } from '../errors.ts';
 
 /** The names that a placeholder in a configuration can have. */
@@ -32,13 +31,13 @@ export class Bindings {
     this.#tolerated.push(prefix);
   }
 
-  /** @throws 422 for names that the item does not require, and for secrets that the actor does not have */
-  async check(em: EntityManager, actor: Actor): Promise<void> {
+  /** @throws 422 for names that the item does not require, and for secrets that the holder does not have */
+  async check(em: EntityManager, holderId: string): Promise<void> {
     const wanted = [...new Set(this.#given.values())];
     const own =
       wanted.length === 0
         ? []
-        : await em.find(Secret, { owner_id: actor.id, name: { $in: wanted } }, { fields: ['name'] });
+        : await em.find(Secret, { owner_id: holderId, name: { $in: wanted } }, { fields: ['name'] });
     const names = new Set(own.map(({ name }) => name));
     const errors = [...this.#given].flatMap(([name, secret]): FieldError[] => {
       const pointer = jsonPointer(['secrets', name]);
@@ -57,7 +56,7 @@ export class Bindings {
           {
             pointer,
             code: 'unknown_secret',
-            message: `you have no secret ${JSON.stringify(secret)}: add it with PUT /secrets/{name}`,
+            message: `there is no secret ${JSON.stringify(secret)}: add it with PUT /secrets/{name}`,
           },
         ];
       if (offered.kind === 'agent' && !PLACEHOLDER_NAME.test(secret)) {

@@ -1,11 +1,10 @@
-/** Copies an item's content into the actor's registry: private, published unchanged, with its provenance. */
+/** Copies an item's content into a person's or a team's registry: private, published unchanged, with its provenance. */
 import { isUuid } from '../../contracts/uuid.ts';
 import { Agent } from '../../db/entities/agent.ts';
 import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import type { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../auth/actor.ts';
 import { mayUse } from '../auth/ownership.ts';
 import { createAgent } from '../registry/agent-service.ts';
 import { getVersion, publishVersion } from '../registry/agent-versions.ts';
@@ -13,6 +12,7 @@ import { createWorkflow } from '../registry/workflow-service.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { withBindings } from './agent-configuration.ts';
 import type { AgentContent, WorkflowContent } from './content.ts';
+import type { Installer } from './installer.ts';
 import { withValues } from '../../language/definition/resources.ts';
 import { bindSecrets } from '../registry/definition-secrets.ts';
 
@@ -26,7 +26,7 @@ export interface Copy {
 interface Source<C> {
   content: C;
   provenance: Provenance;
-  /** The actor's own secret that a name is bound to; null if none. */
+  /** The holder's secret that a name is bound to; null if none. */
   bound: (name: string) => string | null;
 }
 
@@ -37,18 +37,19 @@ interface Source<C> {
 export async function copyAgent(
   em: EntityManager,
   encryption: Encryption,
-  actor: Actor,
+  installer: Installer,
   { content, provenance, bound }: Source<AgentContent>,
 ): Promise<Copy> {
   const { kind: _kind, skills, configuration, authentication_config: authentication, ...fields } = content;
-  const name = await freeName(em, actor, content.name);
+  const name = await freeName(em, installer, content.name);
   const { agent } = await createAgent(
     em,
     encryption,
-    actor,
+    installer.actor,
     {
       ...fields,
       name,
+      team_id: installer.team_id,
       status: 'active',
       visibility: 'private',
       budget: null,
@@ -63,13 +64,13 @@ export async function copyAgent(
   version.changelog =
     `Installed from the marketplace: item ${provenance.item_id}, ` + `digest ${provenance.digest}.`;
   await publishVersion(em, agent, version);
-  return { ref_id: agent.id, name, missing_workflows: await missingWorkflows(em, actor, content) };
+  return { ref_id: agent.id, name, missing_workflows: await missingWorkflows(em, installer, content) };
 }
 
 /** Names the agents by id, so that another agent of the same name cannot be used by mistake. */
 export async function copyWorkflow(
   em: EntityManager,
-  actor: Actor,
+  { actor, team_id }: Installer,
   {
     content,
     provenance,
@@ -90,6 +91,7 @@ export async function copyWorkflow(
     description: content.description,
     definition,
     visibility: 'private' as const,
+    team_id,
     tags: content.tags,
     provenance,
   };
@@ -107,23 +109,23 @@ export function workflowsMissingIn({ problems }: Pick<WorkflowRevision, 'problem
 
 export async function missingWorkflows(
   em: EntityManager,
-  actor: Actor,
+  { rights }: Installer,
   { type, configuration }: AgentContent,
 ): Promise<string[]> {
   const id = configuration['workflow_id'];
   if (type !== 'workflow' || typeof id !== 'string') return [];
   const found = isUuid(id) ? await em.findOne(Workflow, { id: id.toLowerCase(), archived_at: null }) : null;
-  return found !== null && mayUse(actor, found) ? [] : [id];
+  return found !== null && mayUse(rights, found) ? [] : [id];
 }
 
 /**
- * Adds ` (2)` and so on to a name that the actor already uses: two agents of one name would be ambiguous in
+ * Adds ` (2)` and so on to a name that the holder already uses: two agents of one name would be ambiguous in
  * definitions.
  */
-async function freeName(em: EntityManager, actor: Actor, wanted: string): Promise<string> {
+async function freeName(em: EntityManager, { holder_id }: Installer, wanted: string): Promise<string> {
   for (let count = 1; ; count += 1) {
     const suffix = count === 1 ? '' : ` (${count})`;
     const name = `${[...wanted].slice(0, 255 - suffix.length).join('')}${suffix}`;
-    if ((await em.count(Agent, { owner_id: actor.id, name })) === 0) return name;
+    if ((await em.count(Agent, { holder_id, name })) === 0) return name;
   }
 }

@@ -6,9 +6,9 @@ import { Agent } from '../../db/entities/agent.ts';
 import type { ItemKind, MarketplaceItem } from '../../db/entities/marketplace-item.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../auth/actor.ts';
 import { conflict } from '../errors.ts';
 import { getRevision, type WorkflowState } from '../registry/workflow-service.ts';
+import type { Installer } from './installer.ts';
 
 export interface EarlierCopy {
   id: string;
@@ -17,10 +17,10 @@ export interface EarlierCopy {
   installed_at: Date;
 }
 
-/** The newest copy that the actor still owns; transferred and deleted copies do not count. */
+/** The newest copy that the installer still holds; copies that were moved or deleted do not count. */
 export async function findEarlierCopy(
   em: EntityManager,
-  actor: Actor,
+  { team_id: teamId, holder_id: holderId }: Installer,
   { kind, publisher_id }: MarketplaceItem,
   digest: string,
 ): Promise<EarlierCopy | null> {
@@ -29,10 +29,11 @@ export async function findEarlierCopy(
     `select i.id, i.item_id, i.ref_id, i.installed_at
        from marketplace_install i
        join marketplace_item m on m.id = i.item_id and m.publisher_id = ? and m.kind = ?
-       join ${table} c on c.id = i.ref_id and c.holder_id = i.user_id
+       join ${table} c on c.id = i.ref_id and c.holder_id = ?
             ${kind === 'workflow' ? 'and c.archived_at is null' : ''}
-      where i.user_id = ? and i.digest = ? order by i.id desc limit 1`,
-    [publisher_id, kind, actor.id, digest],
+      where ${teamId === null ? 'i.user_id = ? and i.team_id is null' : 'i.team_id = ?'} and i.digest = ?
+      order by i.id desc limit 1`,
+    [publisher_id, kind, holderId, holderId, digest],
   );
   return row ? { ...row, installed_at: new Date(row.installed_at) } : null;
 }

@@ -10,10 +10,12 @@ import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
+import { holderOf } from '../auth/ownership.ts';
 import type { Problem } from '../../language/definition/validate.ts';
 import { checkDefinition } from '../registry/workflow-definitions.ts';
 import { withValues } from '../../language/definition/resources.ts';
 import { getRevision, updateWorkflow, type WorkflowState } from '../registry/workflow-service.ts';
+import { installerOf } from './installer.ts';
 import { existingAgent } from './required-agents.ts';
 
 /** `pointer` leads to the agent's id in the copy's definition. */
@@ -42,9 +44,10 @@ export async function healWorkflow(em: EntityManager, workflowId: string): Promi
     const state = { workflow, revision: await getRevision(tx, workflow, workflow.revision) };
     if (!mayHeal(state.revision)) return false;
     const found = new Map<string, string>();
-    const owner = ownerOf(workflow);
+    const installer = installerOf(workflow);
+    const { actor: owner } = installer;
     for (const missing of await missingAgents(tx, state)) {
-      const id = await existingAgent(tx, owner, missing);
+      const id = await existingAgent(tx, installer, missing);
       if (id !== null) found.set(missing.pointer, id);
     }
     return (await useAgents(tx, owner, state, found)) !== state || resolveAnew(tx, owner, state);
@@ -56,7 +59,7 @@ async function resolveAnew(em: EntityManager, owner: Actor, state: WorkflowState
   const { workflow, revision } = state;
   const { definition } = revision;
   const fetched = { resources: revision.resources ?? [], problems: [] };
-  const { problems } = await checkDefinition(em, owner.id, definition, workflow.name, fetched);
+  const { problems } = await checkDefinition(em, holderOf(workflow), definition, workflow.name, fetched);
   if (lacking(problems) >= lacking(revision.problems)) return false;
   await updateWorkflow(em, owner, state, { definition });
   return true;
@@ -94,11 +97,6 @@ export async function useAgents(
 ): Promise<WorkflowState> {
   if (ids.size === 0) return state;
   return updateWorkflow(em, owner, state, { definition: withValues(state.revision.definition, ids) });
-}
-
-/** Rights to agents depend on the holder of the workflow, not on roles. */
-function ownerOf({ owner_id }: Workflow): Actor {
-  return { id: owner_id, username: '', roles: [], groups: [] };
 }
 
 function valueAt(value: unknown, keys: readonly string[]): unknown {

@@ -2,16 +2,16 @@
 import type { MarketplaceItem, RequiredAgent } from '../../db/entities/marketplace-item.ts';
 import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../auth/actor.ts';
 import { agentOf, findEarlierCopy, workflowOf, type EarlierCopy } from './earlier-copy.ts';
 import { missingAgents } from './heal.ts';
 import { distinct } from './install.ts';
+import type { Installer } from './installer.ts';
 import { boundNames, planAgents, type AgentPlan } from './required-agents.ts';
 
 export interface InstallPlan {
   version: string;
   digest: string;
-  /** The actor's copy of this content, which a repeated installation returns. */
+  /** The installer's copy of this content, which a repeated installation returns. */
   copy: { ref_id: string; name: string } | null;
   /** `agent`: the one that is installed with a workflow and needs the secret; null for the item itself. */
   secrets: { name: string; agent: string | null }[];
@@ -20,16 +20,16 @@ export interface InstallPlan {
 
 export async function planInstall(
   em: EntityManager,
-  actor: Actor,
+  installer: Installer,
   item: MarketplaceItem,
 ): Promise<InstallPlan> {
   const { version, digest, requires } = await em.findOneOrFail(MarketplaceVersion, {
     item_id: item.id,
     version: item.version,
   });
-  const earlier = await findEarlierCopy(em, actor, item, digest);
+  const earlier = await findEarlierCopy(em, installer, item, digest);
   const { name, lacking } = earlier === null ? NO_COPY : await readCopy(em, item, earlier);
-  const agents = await planAgents(em, actor, lacking ?? requires.agents, { lock: false });
+  const agents = await planAgents(em, installer, lacking ?? requires.agents, { lock: false });
   const own = earlier === null ? requires.secrets : [];
   return {
     version,

@@ -1,5 +1,5 @@
 /**
- * Installs an item: copies a version into the actor's registry, with its provenance. Each installation is
+ * Installs an item: copies a version into a person's or a team's registry, with its provenance. Each installation is
  * counted once.
  */
 import { v7 as uuidv7 } from 'uuid';
@@ -30,6 +30,7 @@ import {
   type EarlierCopy,
 } from './earlier-copy.ts';
 import { missingAgents, useAgents, type MissingAgent } from './heal.ts';
+import type { Installer } from './installer.ts';
 import { usernames } from './items.ts';
 import { mayInstall } from './policy.ts';
 import { existingAgent, planAgents, prefixOf, type AgentPlan } from './required-agents.ts';
@@ -54,7 +55,7 @@ export interface Installed {
 interface Context {
   em: EntityManager;
   encryption: Encryption;
-  actor: Actor;
+  installer: Installer;
   bindings: Bindings;
 }
 
@@ -65,15 +66,15 @@ export function checkInstallable(actor: Actor, item: MarketplaceItem): void {
 }
 
 /**
- * Installs an item, or returns the actor's existing copy of the same content by the same publisher. `secrets`
- * maps names of `requires.secrets` to the actor's own secrets; for an agent installed with a workflow the
+ * Installs an item, or returns the existing copy of the same content by the same publisher. `secrets` maps
+ * names of `requires.secrets` to secrets of the person or team for whom it is installed; for an agent installed with a workflow the
  * name is `<agent>/<NAME>`. Equal names are never bound automatically. The caller has locked the item's row.
  * @throws 422 for unknown names
  */
 export async function installItem(
   em: EntityManager,
   encryption: Encryption,
-  actor: Actor,
+  installer: Installer,
   item: MarketplaceItem,
   secrets: Record<string, string>,
 ): Promise<Installed> {
@@ -83,29 +84,31 @@ export async function installItem(
     { populate: ['content'] },
   );
   const content = itemContent.parse(version.content);
-  const earlier = await findEarlierCopy(em, actor, item, version.digest);
+  const earlier = await findEarlierCopy(em, installer, item, version.digest);
   if (earlier !== null)
     return installAgain(
-      { em, encryption, actor, bindings: new Bindings(secrets) },
+      { em, encryption, installer, bindings: new Bindings(secrets) },
       version,
       content,
       earlier,
     );
   const plans =
-    content.kind === 'workflow' ? await planAgents(em, actor, version.requires.agents, { lock: true }) : [];
+    content.kind === 'workflow'
+      ? await planAgents(em, installer, version.requires.agents, { lock: true })
+      : [];
   const bindings = new Bindings(secrets);
   bindings.offer('', version.requires.secrets, content.kind);
   offerAgents(bindings, plans);
-  await bindings.check(em, actor);
+  await bindings.check(em, installer.holder_id);
 
-  const context = { em, encryption, actor, bindings };
+  const context = { em, encryption, installer, bindings };
   if (content.kind === 'agent') {
     const provenance = await provenanceOf(em, item, version);
     return record(
       context,
       item,
       version,
-      await copyAgent(em, encryption, actor, { content, provenance, bound: bindings.of('') }),
+      await copyAgent(em, encryption, installer, { content, provenance, bound: bindings.of('') }),
       bindings.missing(''),
       [],
     );
@@ -141,12 +144,12 @@ async function installAgain(
 type CopyAgain = Pick<Installed, 'name' | 'missing' | 'agents'>;
 
 async function agentAgain(
-  { em, actor, bindings }: Context,
+  { em, installer, bindings }: Context,
   version: MarketplaceVersion,
   content: AgentContent,
   earlier: EarlierCopy,
 ): Promise<CopyAgain> {
-  await bindings.check(em, actor);
+  await bindings.check(em, installer.holder_id);
   const agent = await agentOf(em, earlier);
   const { configuration } = await getVersion(em, agent, agent.version);
   const secrets = unboundIn([configuration, agent.authentication_config], version.requires.secrets, 'agent');
@@ -157,7 +160,7 @@ async function agentAgain(
   );
   return {
     name: agent.name,
-    missing: { secrets, agents: [], workflows: await missingWorkflows(em, actor, content) },
+    missing: { secrets, agents: [], workflows: await missingWorkflows(em, installer, content) },
     agents: [],
   };
 }
@@ -168,13 +171,13 @@ async function workflowAgain(
   version: MarketplaceVersion,
   earlier: EarlierCopy,
 ): Promise<CopyAgain> {
-  const { em, actor, bindings } = context;
+  const { em, installer, bindings } = context;
   const before = await workflowOf(em, earlier, { lock: true });
   const missing = await missingAgents(em, before);
-  const plans = await planAgents(em, actor, distinct(missing), { lock: true });
+  const plans = await planAgents(em, installer, distinct(missing), { lock: true });
   offerAgents(bindings, plans);
   for (const { agent } of version.requires.agents) bindings.tolerate(prefixOf({ agent }));
-  await bindings.check(em, actor);
+  await bindings.check(em, installer.holder_id);
   await refuseAgentBindings(context, version.requires.agents);
   const secrets = unboundIn(before.revision.definition, version.requires.secrets, 'workflow');
   refuseBinding(
@@ -186,7 +189,7 @@ async function workflowAgain(
   const found = missing.filter((agent) => !stillMissing.some((other) => keyOf(other) === keyOf(agent)));
   const { workflow, revision } = await useAgents(
     em,
-    actor,
+    installer.actor,
     before,
     new Map(found.map((agent) => [agent.pointer, ids.get(keyOf(agent)) ?? agent.agent_id])),
   );
@@ -208,13 +211,13 @@ function offerAgents(bindings: Bindings, plans: readonly AgentPlan[]): void {
  * ignoring the secret silently.
  */
 async function refuseAgentBindings(
-  { em, actor, bindings }: Context,
+  { em, installer, bindings }: Context,
   required: readonly RequiredAgent[],
 ): Promise<void> {
   for (const requiredAgent of required) {
     const names = bindings.unused(prefixOf(requiredAgent));
-    const id = names.length === 0 ? null : await existingAgent(em, actor, requiredAgent);
-    const agent = id === null ? null : await em.findOne(Agent, { id, holder_id: actor.id });
+    const id = names.length === 0 ? null : await existingAgent(em, installer, requiredAgent);
+    const agent = id === null ? null : await em.findOne(Agent, { id, holder_id: installer.holder_id });
     if (agent === null) continue;
     const { configuration } = await getVersion(em, agent, agent.version);
     refuseBinding(
@@ -244,10 +247,10 @@ async function installWorkflow(
   content: WorkflowContent,
   plans: readonly AgentPlan[],
 ): Promise<Installed> {
-  const { em, actor, bindings } = context;
+  const { em, installer, bindings } = context;
   const { ids, agents, missing } = await takeAgents(context, plans);
   const provenance = await provenanceOf(em, item, version);
-  const copy = await copyWorkflow(em, actor, {
+  const copy = await copyWorkflow(em, installer, {
     content,
     provenance,
     bound: bindings.of(''),
@@ -262,7 +265,7 @@ async function takeAgents(
   context: Context,
   plans: readonly AgentPlan[],
 ): Promise<{ ids: Map<string, string>; agents: Installed[]; missing: RequiredAgent[] }> {
-  const { em, encryption, actor, bindings } = context;
+  const { em, encryption, installer, bindings } = context;
   const agents: Installed[] = [];
   const ids = new Map<string, string>();
   const missing: RequiredAgent[] = [];
@@ -278,7 +281,7 @@ async function takeAgents(
     } else {
       const provenance = await provenanceOf(em, plan.item, plan.version);
       const prefix = prefixOf(required);
-      const agentCopy = await copyAgent(em, encryption, actor, {
+      const agentCopy = await copyAgent(em, encryption, installer, {
         content: plan.content,
         provenance,
         bound: bindings.of(prefix),
@@ -310,7 +313,7 @@ async function provenanceOf(
 }
 
 async function record(
-  { em, actor }: Context,
+  { em, installer }: Context,
   item: MarketplaceItem,
   version: MarketplaceVersion,
   copy: Copy,
@@ -322,7 +325,8 @@ async function record(
     item_id: item.id,
     version: version.version,
     digest: version.digest,
-    user_id: actor.id,
+    user_id: installer.actor.id,
+    team_id: installer.team_id,
     ref_id: copy.ref_id,
     installed_at: new Date(),
   };

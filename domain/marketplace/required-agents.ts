@@ -11,9 +11,9 @@ import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
 import { Agent } from '../../db/entities/agent.ts';
 import { AgentVersion } from '../../db/entities/agent-version.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../auth/actor.ts';
 import { mayUse } from '../auth/ownership.ts';
 import { agentContent, type AgentContent } from './content.ts';
+import type { Installer } from './installer.ts';
 import { mayInstall } from './policy.ts';
 
 export type AgentPlan = { required: RequiredAgent } & (
@@ -36,7 +36,7 @@ export function prefixOf({ agent }: Pick<RequiredAgent, 'agent'>): string {
 /** With `lock`, locks the items to be installed, in the order of their ids. */
 export async function planAgents(
   em: EntityManager,
-  actor: Actor,
+  installer: Installer,
   required: readonly RequiredAgent[],
   { lock }: { lock: boolean },
 ): Promise<AgentPlan[]> {
@@ -50,10 +50,10 @@ export async function planAgents(
   for (const agent of required) {
     const item = items.find(({ ref_id }) => ref_id === agent.agent_id);
     const existing =
-      (await usable(em, actor, agent)) ??
-      (item === undefined ? null : await installedBefore(em, actor, item, agent));
+      (await usable(em, installer, agent)) ??
+      (item === undefined ? null : await installedBefore(em, installer, item, agent));
     const version =
-      existing === null && item !== undefined && mayInstall(actor, item)
+      existing === null && item !== undefined && mayInstall(installer.actor, item)
         ? await bestVersion(em, item, agent)
         : null;
     if (existing !== null) plans.push({ required: agent, use: 'existing', agent_id: existing });
@@ -66,40 +66,40 @@ export async function planAgents(
   return plans;
 }
 
-/** The agent itself if the actor may use it, else a copy of its item that they own. */
+/** The agent itself if the installer may use it, else a copy of its item that they hold. */
 export async function existingAgent(
   em: EntityManager,
-  actor: Actor,
+  installer: Installer,
   required: RequiredAgent,
 ): Promise<string | null> {
-  const own = await usable(em, actor, required);
+  const own = await usable(em, installer, required);
   if (own !== null) return own;
   const item = await em.findOne(MarketplaceItem, { kind: 'agent', ref_id: required.agent_id });
-  return item === null ? null : installedBefore(em, actor, item, required);
+  return item === null ? null : installedBefore(em, installer, item, required);
 }
 
-/** The agent's id if a workflow of the actor could use it in a fitting version, else null. */
+/** The agent's id if a workflow of the installer could use it in a fitting version, else null. */
 async function usable(
   em: EntityManager,
-  actor: Actor,
+  { rights }: Installer,
   { agent_id, version }: RequiredAgent,
 ): Promise<string | null> {
   const agent = await em.findOne(Agent, { id: agent_id });
-  if (agent === null || !mayUse(actor, agent)) return null;
+  if (agent === null || !mayUse(rights, agent)) return null;
   return (await hasVersion(em, agent.id, version)) ? agent.id : null;
 }
 
 async function installedBefore(
   em: EntityManager,
-  actor: Actor,
+  { holder_id: holderId }: Installer,
   item: MarketplaceItem,
   { version }: RequiredAgent,
 ): Promise<string | null> {
   const copies = await em.execute<{ id: string }[]>(
     `select id from agent
-      where owner_id = ? and team_id is null and provenance is not null and provenance ->> 'item_id' = ?
+      where holder_id = ? and provenance is not null and provenance ->> 'item_id' = ?
       order by id desc limit 20`,
-    [actor.id, item.id],
+    [holderId, item.id],
   );
   for (const { id } of copies) if (await hasVersion(em, id, version)) return id;
   return null;

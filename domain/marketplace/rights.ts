@@ -1,6 +1,7 @@
 /** What a user may do with an item that they see. */
 import type { MarketplaceItem } from '../../db/entities/marketplace-item.ts';
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
+import { hasRoleInSomeTeam } from '../auth/ownership.ts';
 import { mayChangeItem, mayInstall } from './policy.ts';
 
 export const ITEM_ACTIONS = ['install', 'review', 'approve', 'reject', 'withdraw'] as const;
@@ -18,7 +19,7 @@ export function itemActions(actor: Actor, { item, versions, installed }: ItemSta
   const has = (status: string): boolean => versions.some((version) => version.status === status);
   const reviewed = isAdmin(actor) && item.status !== 'withdrawn';
   const may: Record<ItemAction, boolean> = {
-    install: hasRole(actor, 'builder') && mayInstall(actor, item),
+    install: (hasRole(actor, 'builder') || hasRoleInSomeTeam(actor, 'builder')) && mayInstall(actor, item),
     review:
       hasRole(actor, 'viewer') && item.publisher_id !== actor.id && installed && item.status === 'approved',
     approve: reviewed && (has('submitted') || has('rejected')),

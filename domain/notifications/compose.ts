@@ -39,7 +39,7 @@ export async function composeMail(deps: MessageDeps, items: readonly Item[]): Pr
     unsubscribe_link: unsubscribe,
   };
   const rendered = isDigest
-    ? renderMail(deps.templates.digest, { ...common, ...digestValues(deps, items) }, htmlItems(deps, items))
+    ? await renderDigest(deps, common, items)
     : renderMail(deps.templates[delivery.kind], {
         ...common,
         ...taskValues(deps, first),
@@ -53,7 +53,7 @@ export async function composeMail(deps: MessageDeps, items: readonly Item[]): Pr
   };
 }
 
-/** Only in a mail to one person about one task. */
+/** Only in a mail to one person; none for a task that names them in a comment. */
 async function decisionLink(deps: MessageDeps, { task, reader, delivery }: Item): Promise<TemplateValues> {
   if (reader === null || delivery.kind === 'mentioned' || !allowsLink(deps.links, task)) return {};
   const link = await deps.orm.em
@@ -62,16 +62,37 @@ async function decisionLink(deps: MessageDeps, { task, reader, delivery }: Item)
   return { decision_link: link };
 }
 
-function digestValues(deps: MessageDeps, items: readonly Item[]): TemplateValues {
-  const lines = items.map((item) => `- ${headingOf(item)}\n  ${linkOf(deps, item)}`);
-  return { count: String(items.length), items: lines.join('\n') };
+/** Each task has its own link. */
+async function renderDigest(
+  deps: MessageDeps,
+  common: TemplateValues,
+  items: readonly Item[],
+): Promise<ReturnType<typeof renderMail>> {
+  const links = new Map<string, string | undefined>();
+  for (const item of items)
+    if (links.get(item.task.id) === undefined)
+      links.set(item.task.id, (await decisionLink(deps, item)).decision_link);
+  const entries = items.map((item) => {
+    const decide = links.get(item.task.id);
+    return {
+      heading: headingOf(item),
+      links: [linkOf(deps, item), ...(decide === undefined ? [] : [decide])],
+    };
+  });
+  const lines = entries.map((entry) =>
+    [`- ${entry.heading}`, `  ${entry.links[0]}`]
+      .concat(entry.links.slice(1).map((link) => `  ${DECIDE}: ${link}`))
+      .join('\n'),
+  );
+  const html = entries.map(({ heading, links: [link = '', decide] }) => {
+    const more = decide === undefined ? '' : ` · <a href="${escapeHtml(decide)}">${DECIDE}</a>`;
+    return `<li><a href="${escapeHtml(link)}">${escapeHtml(heading)}</a>${more}</li>`;
+  });
+  const values = { ...common, count: String(items.length), items: lines.join('\n') };
+  return renderMail(deps.templates.digest, values, html.join('\n'));
 }
 
-function htmlItems(deps: MessageDeps, items: readonly Item[]): string {
-  const entry = (item: Item): string =>
-    `<li><a href="${escapeHtml(linkOf(deps, item))}">${escapeHtml(headingOf(item))}</a></li>`;
-  return items.map(entry).join('\n');
-}
+const DECIDE = 'Decide without logging in';
 
 function taskValues(deps: MessageDeps, item: Item): TemplateValues {
   const { task, reader, actor, comment, in_place_of } = item;

@@ -25,7 +25,7 @@ export async function setEventSenders(
       where u.id = any(?::uuid[])
         and (u.id = w.owner_id
              or exists (select from event_source s
-                         where s.owner_id = u.id and w.owner_id = any(s.shared_with)))`,
+                         where s.holder_id = u.id and w.owner_id = any(s.shared_with)))`,
     [workflowId, arrayLiteral(users)],
   );
   const ids = new Set(known.map(({ id }) => id));

@@ -59,7 +59,8 @@ async function indexListener(
   row: Pick<ListenerRow, 'id' | 'spec' | 'state'>,
 ): Promise<void> {
   const [workflow] = await em.execute<{ senders: string[] }[]>(
-    'select to_json(event_senders || owner_id) as senders from workflow where id = ?',
+    `select to_json(array_remove(event_senders || owner_id || team_id, null)) as senders
+       from workflow where id = ?`,
     [workflowId],
   );
   await insertKeys(em, row, [...new Set(workflow?.senders ?? [])]);

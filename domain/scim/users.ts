@@ -1,6 +1,5 @@
 /** The users of an issuer as SCIM resources: those whose accounts the issuer made. */
 import * as z from 'zod';
-import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
 import { isReachable } from '../../contracts/mail-address.ts';
@@ -10,6 +9,7 @@ import { isLastLocalAdmin } from '../auth/local-admins.ts';
 import { endAllSessions } from '../auth/sessions.ts';
 import { auditAccess, settleAccess } from '../identity/access.ts';
 import type { Issuer } from '../identity/issuers.ts';
+import { insertIdentity } from '../identity/log-in.ts';
 import { createAccount } from '../identity/new-account.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import { ScimError } from './errors.ts';
@@ -145,13 +145,7 @@ export async function createScimUser(
       )
     : [];
   const id = removed?.user_id ?? (await createAccount(em, issuer, claimsOf(issuer, user)));
-  const identityId = removed?.id ?? uuidv7();
-  if (removed === undefined)
-    await em.execute(`insert into user_identity (id, user_id, issuer_id) values (?, ?, ?)`, [
-      identityId,
-      id,
-      issuer.id,
-    ]);
+  const identityId = removed?.id ?? (await insertIdentity(em, issuer, id, null));
   await store(em, issuer, origin, { id, identityId }, { ...user, active: user.active ?? true });
   return getScimUser(em, issuer, id);
 }

@@ -9,6 +9,7 @@ import type { Encryption } from '../secrets/encryption.ts';
 import { putSecret, resolveSecret } from '../secrets/service.ts';
 import { placeholderNames } from '../../contracts/placeholders.ts';
 import { ownListeners } from './members.ts';
+import { moveHistory } from './move-history.ts';
 
 /**
  * The team that a new object is for; null for the actor's own. The membership cannot end before the
@@ -77,27 +78,11 @@ export async function moveObject(
         ]);
   const owner = kept === undefined ? actor.id : object.owner_id;
   await em.execute(`update ${table} set team_id = ?, owner_id = ? where id = ?`, [team, owner, object.id]);
-  if (table === 'workflow') await moveHistory(em, object.id, team);
+  if (table === 'workflow') {
+    await moveHistory(em, object.id);
+    await ownListeners(em, object.id);
+  }
   return { owner_id: owner, team_id: team, holder_id: team ?? owner };
-}
-
-/** SQL: the runs of a workflow, and their children: without a team, those have that of their parent. */
-const MOVED = `with recursive moved as (
-  select id from run where workflow_id = ?
-  union
-  select c.id from moved m join run c on c.parent_run_id = m.id left join workflow w on w.id = c.workflow_id
-   where w.team_id is null)`;
-
-async function moveHistory(em: EntityManager, workflowId: string, team: string | null): Promise<void> {
-  for (const [history, run] of [
-    ['run', 'id'],
-    ['hitl_task', 'run_id'],
-  ])
-    await em.execute(`${MOVED} update ${history} set team_id = ? where ${run} in (select id from moved)`, [
-      workflowId,
-      team,
-    ]);
-  await ownListeners(em, workflowId);
 }
 
 /**

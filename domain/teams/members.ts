@@ -84,7 +84,7 @@ export async function removeMember(
   if (member.role === 'admin') await refuseLastAdmin(em, actor, teamId, userId);
   await em.execute('delete from team_member where team_id = ? and user_id = ?', [teamId, userId]);
   const heir = await heirOf(em, actor, teamId, userId);
-  for (const table of ['agent', 'file', 'delivery_target'])
+  for (const table of ['agent', 'file', 'delivery_target', 'inbound_hook', 'event_source'])
     await em.execute(`update ${table} set owner_id = ? where team_id = ? and owner_id = ?`, [
       heir,
       teamId,

@@ -29,6 +29,8 @@ const HOLDINGS = {
   workflows: 'workflow where archived_at is null and team_id',
   files: 'file where team_id',
   webhooks: 'delivery_target where team_id',
+  inbound_webhooks: 'inbound_hook where team_id',
+  event_sources: 'event_source where team_id',
   secrets: 'secret where owner_id',
 } as const;
 
@@ -117,6 +119,7 @@ export async function deleteTeam(em: EntityManager, { id }: Team): Promise<void>
     throw conflict('team_owns_objects', 'The team still owns objects: move or delete them first.', { holds });
   for (const table of ['run', 'workflow'])
     await em.execute(`update ${table} set team_id = null where team_id = ?`, [id]);
+  await em.execute('delete from applied_resource where owner_id = ?', [id]);
   await em.execute('delete from team where id = ?', [id]);
 }
 

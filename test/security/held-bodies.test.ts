@@ -43,13 +43,13 @@ test.each([
   ['the API', 1, 64],
 ])(
   'unfinished bodies to %s hold at most 64 MiB for each user, and other users are served',
-  async (door, mebibytes, fit) => {
+  async (target, mebibytes, fit) => {
     const [greedy, other] = [
       await app.createUser({ roles: ['builder'] }),
       await app.createUser({ roles: ['builder'] }),
     ];
     const agent = await (await app.as(other)).post('/agents', agentBody({ visibility: 'public' }));
-    const path = door === 'A2A' ? `/api/v1/a2a/${agent.body.id}` : '/workflows';
+    const path = target === 'A2A' ? `/api/v1/a2a/${agent.body.id}` : '/workflows';
     const requests = Array.from({ length: fit + 3 }, () => unfinished(path, greedy.token, mebibytes));
     const answered = () => requests.flatMap(({ status }) => status() ?? []);
     expect(

@@ -11,9 +11,18 @@ import { accessRules, type ObjectName } from './access-rules.ts';
 import { createAccessWorld, type AccessWorld } from './access-world.ts';
 
 /** Objects of the world that the team holds. */
-const HELD = ['privateAgent', 'privateWorkflow', 'privateFile', 'webhook', 'run'] as const;
-/** Webhooks are for those who make them: members below builders do not see them, or runs. */
-const FOR_BUILDERS: ReadonlySet<ObjectName> = new Set(['webhook', 'run']);
+const HELD = [
+  'privateAgent',
+  'privateWorkflow',
+  'privateFile',
+  'webhook',
+  'hook',
+  'eventSource',
+  'event',
+  'run',
+] as const;
+/** Webhooks and events are for those who make them: members below builders do not see them, or runs. */
+const FOR_BUILDERS: ReadonlySet<ObjectName> = new Set(['webhook', 'hook', 'eventSource', 'event', 'run']);
 /** Declared for viewers, but for those who may change the object. */
 const CHANGES_OF_VIEWERS = new Set(['updateFile', 'deleteFile', 'createFileLink', 'getEventSenders']);
 /** For builders and runners. */
@@ -47,6 +56,9 @@ beforeAll(async () => {
   const em = app.orm.em.fork();
   await em.execute('update delivery_target set team_id = ? where id = ?', [ids.team, ids.webhook]);
   await em.execute('update run set team_id = ? where id = ?', [ids.team, ids.run]);
+  await em.execute('update inbound_hook set team_id = ? where id = ?', [ids.team, ids.hook]);
+  await em.execute('update event_source set team_id = ? where id = ?', [ids.team, ids.eventSource]);
+  await em.execute('update inbound_event set owner_id = ? where id = ?', [ids.team, ids.event]);
 });
 afterAll(() => world.close());
 
@@ -124,6 +136,9 @@ test('lists show members what their role lets them see', async () => {
     '/workflows?limit=200': 'privateWorkflow',
     '/files?limit=200': 'privateFile',
     '/webhooks?limit=200': 'webhook',
+    '/hooks?limit=200': 'hook',
+    '/event-sources?limit=200': 'eventSource',
+    [`/events/received?team_id=${ids.team}`]: 'event',
     '/runs?limit=200': 'run',
   } as const;
   for (const [path, object] of Object.entries(lists))

@@ -8,12 +8,13 @@ import { checkPerson } from '../../../domain/auth/own-sessions.ts';
 import type { Resource as Pinned } from '../../../language/definition/resources.ts';
 import { ResourceSession, type FetchedResources } from '../../../domain/registry/external-resources.ts';
 import { resolveSecret } from '../../../domain/secrets/service.ts';
+import { teamFor } from '../../../domain/teams/holding.ts';
 import { wakeTargets } from '../../../domain/delivery/reconcile.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
-import { pageQuery } from '../../schemas.ts';
+import { pageQuery, uuid } from '../../schemas.ts';
 import { requireScope } from '../../scopes.ts';
 import { appliedRecord, applyBody, planRecord, presentApplied, resourcesOf, setName } from './schemas.ts';
 
@@ -42,27 +43,30 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
         'archived and `digest` is not that of the plan, the answer is 409 with the plan.',
       tags,
       role: 'builder',
+      inTeams: true,
       body: applyBody,
       yaml: 'object',
       responses: { 200: planRecord },
       errors: [409],
       prepare: async (c) => {
-        const { set, resources } = c.body;
+        const { set, resources, team_id: teamId } = c.body;
+        const holder = (await teamFor(c.em, c.actor, teamId)) ?? c.actor.id;
         const secret = (name: string): Promise<string | null> =>
-          resolveSecret(c.em.fork(), deps.encryption, c.actor.id, name);
+          resolveSecret(c.em.fork(), deps.encryption, holder, name);
         const session = new ResourceSession({ fetcher: deps.resources, secret }, { ofSet: true });
         const workflows = c
           .measure(() => resourcesOf(resources, c.yaml))
           .filter((resource) => resource.kind === 'workflow');
         const fetched = new Map<string, FetchedResources>();
         for (const { name, fields } of workflows) {
-          const before = (): Promise<Pinned[]> => pinnedBefore(c.em, c.actor, set, name);
+          const before = (): Promise<Pinned[]> => pinnedBefore(c.em, holder, set, name);
           fetched.set(name, await session.fetchFor(fields.definition, name, before));
         }
         return fetched;
       },
       handler: async (c) => {
         const { set, prune, dry_run, digest, ...body } = c.body;
+        const teamId = await teamFor(c.em, c.actor, body.team_id);
         const resources = c.measure(() => resourcesOf(body.resources, c.yaml));
         for (const { kind } of resources) requireScope(c.actor, SCOPE_OF[kind]);
         const due = new Set<string>();
@@ -70,6 +74,8 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
           {
             em: c.em,
             actor: c.actor,
+            teamId,
+            holder: teamId ?? c.actor.id,
             encryption: deps.encryption,
             limits: deps.env,
             baseUrl: deps.env.BASE_URL,
@@ -88,14 +94,14 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/apply',
       operationId: 'listAppliedResources',
-      summary: "List what the caller's sets have made, oldest first",
+      summary: "List what the caller's sets, or those of a team, have made, oldest first",
       tags,
       role: 'viewer',
-      query: z.object({ ...pageQuery, set: setName.optional() }),
+      query: z.object({ ...pageQuery, set: setName.optional(), team_id: uuid.optional() }),
       responses: { 200: z.array(appliedRecord) },
       handler: async (c) => {
-        const { items, headers } = await readPage(c, byRow, (page, filter) =>
-          listApplied(c.em, c.actor, filter, page),
+        const { items, headers } = await readPage(c, byRow, async (page, { team_id: teamId, ...filter }) =>
+          listApplied(c.em, (await teamFor(c.em, c.actor, teamId, 'viewer')) ?? c.actor.id, filter, page),
         );
         return { status: 200, body: items.map(presentApplied), headers };
       },

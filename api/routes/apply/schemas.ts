@@ -60,10 +60,11 @@ const eventSource = z.strictObject({ kind: z.literal('event_source'), ...sourceF
 export const setName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9._-]{0,99}$/, 'must be a name such as payments-prod')
-  .meta({ description: "Name of the set; each user's sets are separate." });
+  .meta({ description: 'Name of the set; those of each user and team are separate.' });
 
 export const applyBody = z.object({
   set: setName,
+  team_id: uuid.nullish().meta({ description: 'A team, for which everything is made. Default: for you.' }),
   resources: z
     .array(z.discriminatedUnion('kind', [agent, workflow, webhook, hook, eventSource]))
     .max(MAX_RESOURCES),

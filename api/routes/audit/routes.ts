@@ -7,7 +7,7 @@ import type { Actor } from '../../../domain/auth/actor.ts';
 import { userIdOf } from '../../../domain/auth/actor.ts';
 import { listAudit, type AuditEntry, type AuditFilter, type AuditKey } from '../../../domain/audit/list.ts';
 import { verifyAudit } from '../../../domain/audit/verify.ts';
-import { CREDENTIALS, DOORS, OUTCOMES } from '../../../domain/audit/write.ts';
+import { CREDENTIALS, OUTCOMES, VIAS } from '../../../domain/audit/write.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { CSV, csvLine } from '../../csv.ts';
 import type { AppDeps } from '../../deps.ts';
@@ -39,7 +39,7 @@ const auditRecord = z
       type: z.enum(CREDENTIALS),
       id: z.string().nullable().meta({ description: 'Of the session, access token or machine client.' }),
     }),
-    door: z.enum(DOORS),
+    via: z.enum(VIAS),
     address: z.string().nullable(),
     user_agent: z.string().nullable(),
     request_id: z.string().nullable(),
@@ -171,7 +171,7 @@ function present(entry: AuditEntry): z.output<typeof auditRecord> {
     outcome: entry.outcome,
     object: entry.object_type === null ? null : { type: entry.object_type, id: entry.object_id },
     credential: { type: entry.credential, id: entry.credential_id },
-    door: entry.door,
+    via: entry.via,
     address: entry.address,
     user_agent: entry.user_agent,
     request_id: entry.request_id,
@@ -212,7 +212,7 @@ const COLUMNS = [
   'object_id',
   'credential',
   'credential_id',
-  'door',
+  'via',
   'address',
   'user_agent',
   'request_id',

@@ -21,6 +21,7 @@ import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext, type EndpointResponse } from '../../endpoint.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
 import { idParams, pageQuery } from '../../schemas.ts';
+import { requireScope } from '../../scopes.ts';
 import { casesOfBody, readDataSet } from './data-set.ts';
 import {
   caseRecord,
@@ -59,6 +60,7 @@ function startEndpoint(deps: AppDeps): Endpoint {
     method: 'POST',
     path: '/agents/{id}/evaluate',
     operationId: 'evaluateAgent',
+    scope: 'runs:write',
     summary: "Try an agent's versions on a data set, side by side",
     description:
       'Starts a run that calls each version with the input of each case; its calls are ordinary ' +
@@ -85,6 +87,7 @@ function startEndpoint(deps: AppDeps): Endpoint {
         const message = 'Give either cases or file_id.';
         throw invalid([{ pointer: '/cases', code: 'required', message }], message);
       }
+      if (fileId !== undefined) requireScope(c.actor, 'files:read');
       const ofFile = async () => c.prepared ?? readDataSet(c.em, deps.files, c.actor, fileId ?? '', agent);
       const cases =
         typeof body === 'string' ? c.measure(() => casesOfBody(body, agent)) : (given ?? (await ofFile()));
@@ -132,6 +135,7 @@ function retryEndpoint(deps: AppDeps): Endpoint {
     method: 'POST',
     path: '/evaluations/{id}/retry',
     operationId: 'retryEvaluation',
+    scope: 'runs:write',
     summary: 'Try the cases of an evaluation again that ended in an error, or that failed',
     description:
       'Starts another evaluation of the same versions, checks and judge. The other cases keep their ' +

@@ -13,6 +13,7 @@ import {
   type SourceFields,
 } from '../../../domain/events/sources.ts';
 import { checkEventSourceLimit } from '../../../domain/limits.ts';
+import { teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -49,6 +50,7 @@ const sourceRecord = z
   .object({
     id: uuid,
     owner_id: uuid,
+    team_id: uuid.nullable(),
     source: z.string(),
     client_id: z.string().nullable(),
     user_id: uuid.nullable(),
@@ -65,13 +67,15 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/event-sources',
       operationId: 'listEventSources',
-      summary: "List the caller's event sources, newest first",
+      summary: "List the caller's event sources and those of their teams, newest first",
       tags,
       role: 'viewer',
-      query: z.object(pageQuery),
+      query: z.object({ ...pageQuery, team_id: uuid.optional() }),
       responses: { 200: z.array(sourceRecord) },
       handler: async (c) => {
-        const { items, headers } = await readPage(c, byId, (page) => listSources(c.em, c.actor, page));
+        const { items, headers } = await readPage(c, byId, (page, filter) =>
+          listSources(c.em, c.actor, filter, page),
+        );
         return { status: 200, body: items.map(present), headers };
       },
     }),
@@ -84,7 +88,10 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       description: 'Only a person may do this (403 `person_required`), so that no client unbinds itself.',
       tags,
       role: 'builder',
-      body: newSource,
+      inTeams: true,
+      body: newSource.extend({
+        team_id: uuid.nullish().meta({ description: 'A team, to whose events it applies.' }),
+      }),
       record: sourceRecord,
       responses: { 201: sourceRecord },
       errors: [403, 409],
@@ -92,7 +99,8 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
         checkPerson(claimsOf(c.ctx));
         const { body } = c;
         checkForeignSource(body.source, deps.env.BASE_URL);
-        const id = await createSource(c.em, c.actor, fieldsOfNewSource(body));
+        const team_id = await teamFor(c.em, c.actor, body.team_id);
+        const id = await createSource(c.em, c.actor, { ...fieldsOfNewSource(body), team_id });
         await checkEventSourceLimit(c.em, deps.env, c.actor.id);
         const created = await getSource(c.em, c.actor, id);
         return {
@@ -124,6 +132,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Change an event source',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       body: z.object(sourceFields).partial(),
       record: sourceRecord,
@@ -155,6 +164,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Delete an event source: everybody who may send events of the owner may send it again',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       responses: { 204: null },
       errors: [403, 412],

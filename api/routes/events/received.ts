@@ -30,7 +30,8 @@ export const acceptedRecord = z
 const receivedRecord = z
   .object({
     id: uuid,
-    owner_id: uuid,
+    owner_id: uuid.meta({ description: 'A user or a team.' }),
+    team_id: uuid.nullable(),
     source: z.string(),
     event_id: z.string(),
     type: z.string(),
@@ -61,12 +62,14 @@ export function receivedEventEndpoints(): Endpoint[] {
       path: '/events/received',
       operationId: 'listReceivedEvents',
       summary: "List the caller's events that were sent in or emitted, newest first",
-      description: 'They are kept for EVENT_RETENTION_DAYS. Admins may name another owner.',
+      description:
+        'They are kept for EVENT_RETENTION_DAYS. Admins may name another owner, builders of a team the team.',
       tags,
       role: 'viewer',
       query: z.object({
         ...pageQuery,
         owner_id: uuid.optional(),
+        team_id: uuid.optional(),
         source: text({ min: 1, max: 2_000 }).optional(),
         event_id: text({ min: 1, max: 1_000 }).optional(),
         type: text({ min: 1, max: 1_000 }).optional(),
@@ -108,10 +111,11 @@ export function presentAccepted(
 }
 
 function present({ at, received_at: receivedAt, ...row }: ReceivedEvent): Record<string, unknown> {
-  const { id, owner_id, source, event_id, type, subject, client_id, hook_id, run_id, event } = row;
+  const { id, owner_id, team_id, source, event_id, type, subject, client_id, hook_id, run_id, event } = row;
   return {
     id,
     owner_id,
+    team_id,
     source,
     event_id,
     type,

@@ -5,6 +5,7 @@ import { badRequest } from '../../../domain/errors.ts';
 import { FIRST_PARTY_CLIENT } from '../../../domain/auth/access-token.ts';
 import { acceptEvents } from '../../../domain/events/inbound.ts';
 import { checkSources } from '../../../domain/events/sources.ts';
+import { teamFor } from '../../../domain/teams/holding.ts';
 import { typePattern } from '../../../domain/events/type-filter.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
@@ -76,12 +77,16 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/events',
       operationId: 'publishEvent',
-      summary: 'Send CloudEvents in',
+      summary: 'Send CloudEvents in, for yourself or for a team',
       description:
         'Structured, as a batch of at most 500 (all are taken, or none), or binary with `ce-` headers. ' +
         'Each is stored once for its `source` and `id`; a repeated one has `duplicate: true`.',
       tags,
       role: 'builder',
+      inTeams: true,
+      query: z.object({
+        team_id: uuid.optional().meta({ description: 'A team whose workflows get the events.' }),
+      }),
       rawBody: true,
       transaction: false,
       consumes: [structured, batched, '*/*'],
@@ -89,14 +94,20 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 202: z.union([acceptedRecord, z.array(acceptedRecord)]) },
       errors: [403],
       handler: async (c) => {
-        void c.query;
+        const { team_id: teamId } = c.query;
         const { events, isBatch } = await readCloudEvents(c.ctx);
-        const sender = { owner_id: c.actor.id, client_id: clientOf(claimsOf(c.ctx)) };
         const accepted = await c.em.transactional(async (em) => {
+          const sender = {
+            owner_id: (await teamFor(em, c.actor, teamId)) ?? c.actor.id,
+            user_id: c.actor.id,
+            client_id: clientOf(claimsOf(c.ctx)),
+          };
           const pointer = (index: number): string => `${isBatch ? `/${index}` : ''}/source`;
           const sources = events.map(({ source }) => source);
           await checkSources(em, sender, sources, { baseUrl: deps.env.BASE_URL, pointer });
-          await c.audit.write(em, { data: { events: events.length } });
+          await c.audit.write(em, {
+            data: { events: events.length, ...(teamId === undefined ? {} : { team_id: teamId }) },
+          });
           return acceptEvents(em, sender, events);
         });
         const records = events.flatMap((event, index) => {

@@ -19,6 +19,7 @@ import {
   type HookFields,
 } from '../../../domain/hooks/service.ts';
 import { secretName } from '../../../domain/secrets/service.ts';
+import { teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
@@ -41,7 +42,7 @@ const scheme = z.enum(HOOK_SCHEMES).meta({ description: 'How the sender signs it
 const secret = z
   .string()
   .regex(secretName, 'must be the name of a secret')
-  .meta({ description: "Name of one of the owner's secrets; its value signs the calls." });
+  .meta({ description: 'Name of a secret of the owner or the team; its value signs the calls.' });
 const formerSecret = secret
   .nullable()
   .meta({ description: 'Calls that are signed with it are taken too, during a rotation.' });
@@ -57,6 +58,7 @@ const hookRecord = z
   .object({
     id: uuid,
     owner_id: uuid,
+    team_id: uuid.nullable(),
     name: z.string(),
     url: z.string().meta({ description: 'The address to give to the sender.' }),
     scheme,
@@ -121,13 +123,15 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/hooks',
       operationId: 'listHooks',
-      summary: "List the caller's inbound webhooks, newest first",
+      summary: "List the caller's inbound webhooks and those of their teams, newest first",
       tags,
       role: 'viewer',
-      query: z.object(pageQuery),
+      query: z.object({ ...pageQuery, team_id: uuid.optional() }),
       responses: { 200: z.array(hookRecord) },
       handler: async (c) => {
-        const { items, headers } = await readPage(c, byId, (page) => listHooks(c.em, c.actor, page));
+        const { items, headers } = await readPage(c, byId, (page, filter) =>
+          listHooks(c.em, c.actor, filter, page),
+        );
         return { status: 200, body: items.map(present), headers };
       },
     }),
@@ -136,16 +140,21 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       path: '/hooks',
       operationId: 'createHook',
       summary: 'Create an address to which another service sends its webhooks',
-      description: 'Each genuine call becomes an event of the owner, as if sent with `POST /events`.',
+      description:
+        'Each genuine call becomes an event of the owner or the team, as if sent with `POST /events`.',
       tags,
       role: 'builder',
-      body: newHook,
+      inTeams: true,
+      body: newHook.extend({
+        team_id: uuid.nullish().meta({ description: 'A team, whose secrets sign the calls.' }),
+      }),
       record: hookRecord,
       responses: { 201: hookRecord },
       errors: [403, 409],
       handler: async (c) => {
         const context = { em: c.em, encryption: deps.encryption, baseUrl };
-        const id = await createHook(context, c.actor, fieldsOfNewHook(c.body));
+        const team_id = await teamFor(c.em, c.actor, c.body.team_id);
+        const id = await createHook(context, c.actor, { ...fieldsOfNewHook(c.body), team_id });
         await checkHookLimit(c.em, deps.env, c.actor.id);
         const hook = await getHook(c.em, c.actor, id);
         return {
@@ -177,6 +186,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       description: 'To rotate a secret, name the new one as `secret` and the old one as `former_secret`.',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       body: z.object(hookFields).partial(),
       record: hookRecord,
@@ -208,6 +218,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Delete an inbound webhook; its events stay',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       responses: { 204: null },
       errors: [412],
@@ -304,11 +315,12 @@ function tagOf({ id, updated_at: at }: Hook): string {
 }
 
 function presentHook(hook: Hook, baseUrl: string): z.input<typeof hookRecord> {
-  const { id, owner_id, name, scheme: signed, secret: current, former_secret, event_type } = hook;
+  const { id, owner_id, team_id, name, scheme: signed, secret: current, former_secret, event_type } = hook;
   const { last_received_at: lastAt, last_refused_at: refusedAt } = hook;
   return {
     id,
     owner_id,
+    team_id,
     name,
     url: hookAddress(baseUrl, id),
     scheme: signed,

@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { issuerName } from '../../../contracts/identity.ts';
 import { IdentityRefusal } from '../../../contracts/identity-refusal.ts';
 import { checkFreshLogin } from '../../../domain/auth/clients.ts';
+import { checkMayMakeCredential } from '../../../domain/auth/credential-guard.ts';
 import { checkPerson } from '../../../domain/auth/own-sessions.ts';
-import { refuseWaiting } from '../../../domain/auth/second-factor.ts';
 import { getUser } from '../../../domain/auth/users.ts';
 import { conflict, notFound } from '../../../domain/errors.ts';
 import {
@@ -106,8 +106,7 @@ function linkEndpoint(deps: Deps): Endpoint {
     transaction: false,
     handler: async (c) => {
       const claims = claimsOf(c.ctx);
-      checkFreshLogin(claims);
-      await refuseWaiting(c.em, claims.sid);
+      await checkMayMakeCredential(c.em, claims);
       const issuer = await findEnabledIssuer(c.em, c.body.issuer);
       if (issuer === null) throw notFound('issuer');
       if ((await listIdentities(c.em, c.actor.id)).some((one) => one.issuer_id === issuer.id))

@@ -2,15 +2,17 @@ import * as z from 'zod';
 
 import { checkInstallable, installItem } from '../../../domain/marketplace/install.ts';
 import { planInstall } from '../../../domain/marketplace/install-plan.ts';
+import { installerFor } from '../../../domain/marketplace/installer.ts';
 import { getItem, getVersion, lockItem, stateOf, withdrawItem } from '../../../domain/marketplace/items.ts';
 import { keyOf, listItems, type ListedItem } from '../../../domain/marketplace/lists.ts';
 import { submitAgents } from '../../../domain/marketplace/submit-with-agents.ts';
 import { requiredBy, submitItem } from '../../../domain/marketplace/submit.ts';
+import { teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { readPage } from '../../paging.ts';
-import { idParams, pageQuery } from '../../schemas.ts';
+import { idParams, pageQuery, uuid } from '../../schemas.ts';
 import { moderationEndpoints } from './moderation-routes.ts';
 import {
   installPlanRecord,
@@ -133,20 +135,23 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       summary: 'Get what an installation by the caller would use, and which secrets it can bind',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
+      query: z.object({ team_id: uuid.optional() }),
       responses: { 200: installPlanRecord },
       errors: [409],
       handler: async (c) => {
         const item = await getItem(c.em, c.actor, c.params.id);
         checkInstallable(c.actor, item);
-        return { status: 200, body: presentPlan(item, await planInstall(c.em, c.actor, item)) };
+        const installer = installerFor(c.actor, await teamFor(c.em, c.actor, c.query.team_id));
+        return { status: 200, body: presentPlan(item, await planInstall(c.em, installer, item)) };
       },
     }),
     endpoint({
       method: 'POST',
       path: '/marketplace/items/{id}/install',
       operationId: 'installMarketplaceItem',
-      summary: "Install a copy of an item in the caller's registry",
+      summary: "Install a copy of an item in the caller's registry, or in that of a team",
       description:
         'Bind required secrets to own secrets explicitly; equal names are not bound automatically. ' +
         'Unbound secrets remain `<UNBOUND:NAME>`, which no call resolves. ' +
@@ -157,6 +162,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
         'with agents that have become available since.',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       body: installation,
       responses: { 200: installRecord, 201: installRecord },
@@ -165,7 +171,9 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
         const item = await lockItem(c.em, c.actor, c.params.id);
         c.checkSyntax();
         checkInstallable(c.actor, item);
-        const installed = await installItem(c.em, encryption, c.actor, item, c.body.secrets ?? {});
+        const { secrets, team_id: teamId } = c.body;
+        const installer = installerFor(c.actor, await teamFor(c.em, c.actor, teamId));
+        const installed = await installItem(c.em, encryption, installer, item, secrets ?? {});
         return {
           status: installed.repeated ? 200 : 201,
           body: presentInstall(installed),

@@ -34,9 +34,10 @@ export const installation = z.object({
     .nullish()
     .meta({
       description:
-        "Maps names in the item's `requires.secrets` to names of own secrets. " +
+        "Maps names in the item's `requires.secrets` to names of own secrets, or of the team's. " +
         'For an agent that comes with a workflow the name is `<agent>/<NAME>`.',
     }),
+  team_id: uuid.nullish().meta({ description: 'A team, for which it is installed. Default: for you.' }),
 });
 
 export const newReview = z.object({ rating: z.int().min(1).max(5), text: text({ max: 10_000 }).nullish() });

@@ -167,6 +167,7 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/workflows/{id}/schedule/trigger',
       operationId: 'triggerSchedule',
+      scope: 'runs:write',
       summary: 'Start a run of the schedule now, also while it is paused',
       tags,
       role: 'builder',
@@ -192,6 +193,7 @@ function backfillEndpoint(deps: AppDeps): Endpoint {
     method: 'POST',
     path: '/workflows/{id}/schedule/backfill',
     operationId: 'backfillSchedule',
+    scope: 'runs:write',
     summary: 'Start the runs of past times',
     description:
       `At most ${MAX_BACKFILL} times. A time that has a start keeps it, so a repeated request starts ` +

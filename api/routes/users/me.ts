@@ -1,9 +1,9 @@
 import * as z from 'zod';
 
-import { checkFreshLogin, createClient, deleteClient, listClients } from '../../../domain/auth/clients.ts';
+import { createClient, deleteClient, listClients } from '../../../domain/auth/clients.ts';
+import { checkMayMakeCredential } from '../../../domain/auth/credential-guard.ts';
 import { checkPerson } from '../../../domain/auth/own-sessions.ts';
 import { addressKey } from '../../../domain/auth/throttle.ts';
-import { refuseWaiting } from '../../../domain/auth/second-factor.ts';
 import { changeOwnPassword, getUser } from '../../../domain/auth/users.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -85,8 +85,7 @@ export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       errors: [403, 409],
       idempotent: false,
       handler: async (c) => {
-        checkFreshLogin(claimsOf(c.ctx));
-        await refuseWaiting(c.em, claimsOf(c.ctx).sid);
+        await checkMayMakeCredential(c.em, claimsOf(c.ctx));
         const { name, scopes, expires_at } = c.body;
         const { client, secret } = await createClient(c.em, c.actor, {
           name,

@@ -1,7 +1,8 @@
 /** Second factors of the current user, step-up, and log-in by a passkey alone. */
 import * as z from 'zod';
 
-import { checkFreshLogin, checkStepUp } from '../../../domain/auth/clients.ts';
+import { checkStepUp } from '../../../domain/auth/clients.ts';
+import { checkMayMakeCredential } from '../../../domain/auth/credential-guard.ts';
 import {
   addPasskey,
   listPasskeys,
@@ -17,7 +18,6 @@ import {
   noteFactors,
   noteVerified,
   openChallenge,
-  refuseWaiting,
   removeFactors,
   renewRecoveryCodes,
   useChallenge,
@@ -401,9 +401,7 @@ async function withCodes(
 
 /** @throws 401, 403 */
 async function checkMayChange({ em, ctx }: Pick<EndpointContext, 'em' | 'ctx'>): Promise<void> {
-  const claims = claimsOf(ctx);
-  checkFreshLogin(claims);
-  await refuseWaiting(em, claims.sid, { mayBeFirst: true });
+  await checkMayMakeCredential(em, claimsOf(ctx), { mayBeFirst: true });
 }
 
 function overdue(): AppError {

@@ -8,8 +8,7 @@ import {
   listAccessTokens,
   type AccessToken,
 } from '../../../domain/auth/access-tokens.ts';
-import { checkFreshLogin } from '../../../domain/auth/clients.ts';
-import { refuseWaiting } from '../../../domain/auth/second-factor.ts';
+import { checkMayMakeCredential } from '../../../domain/auth/credential-guard.ts';
 import { getUser } from '../../../domain/auth/users.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -99,8 +98,7 @@ function createEndpoint(env: AppDeps['env']): Endpoint {
     errors: [403, 409],
     idempotent: false,
     handler: async (c) => {
-      checkFreshLogin(claimsOf(c.ctx));
-      await refuseWaiting(c.em, claimsOf(c.ctx).sid);
+      await checkMayMakeCredential(c.em, claimsOf(c.ctx));
       const { name, scopes, expires_at } = c.body;
       const { token, record } = await createAccessToken(c.em, c.actor, {
         limits: env,

@@ -378,3 +378,43 @@ test('events respect pause, overlap, a new revision and the end of the workflow'
     .execute<any[]>('select count(*)::int as count from listener where workflow_id = ?', [id]);
   expect(open.count).toBe(0);
 });
+
+test('events of a team reach its schedules, and its runs whoever started them, and nobody else', async () => {
+  const [maker, starter] = [
+    await platform.createUser({ username: 'maker', roles: ['builder'] }),
+    await platform.createUser({ username: 'starter', roles: ['viewer'] }),
+  ];
+  const [admin, asMaker, asStarter] = [
+    await platform.as('admin'),
+    await platform.as(maker),
+    await platform.as(starter),
+  ];
+  const team = (await admin.post('/teams', { name: 'shop', admin: maker.id })).body.id;
+  await asMaker.put(`/teams/${team}/members/${starter.id}`, { role: 'builder' });
+  const waits = { do: [listenTo({ one: { with: { type: 'team.sold' } } })] };
+  const on = { one: { with: { type: 'team.sold' } } };
+  const scheduled = { schedule: { on }, do: [{ first: { set: { a: 1 } } }] };
+  const make = async (definition: object, more: object = {}) =>
+    (await asMaker.post('/workflows', { name: 'Sales', definition, ...more })).body.id;
+  const [held, own] = [await make(waits, { team_id: team }), await make(waits)];
+  const starts = await make(scheduled, { team_id: team });
+  const run = (await asStarter.post(`/workflows/${held}/run`, {})).body;
+  const alone = (await asMaker.post(`/workflows/${own}/run`, {})).body;
+  const waiting = (id: string) =>
+    until(
+      async () => (await asMaker.get(`/runs/${id}`)).body,
+      ({ status }) => status === 'waiting',
+    );
+  await waiting(run.id);
+  await waiting(alone.id);
+  const headers = { 'content-type': 'application/cloudevents+json' };
+  expect((await asMaker.post(`/events?team_id=${team}`, event('team.sold', 7), { headers })).status).toBe(
+    202,
+  );
+  expect(await endOf(asStarter, run)).toMatchObject({ status: 'completed', output: [7] });
+  await until(
+    async () => (await asMaker.get(`/runs?workflow_id=${starts}`)).body,
+    (runs) => runs.length === 1,
+  );
+  expect((await asMaker.get(`/runs/${alone.id}`)).body.status).toBe('waiting');
+});

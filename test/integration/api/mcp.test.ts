@@ -202,6 +202,27 @@ describe('human tasks', () => {
     await mcp.close();
   });
 
+  test('are listed and decided by the deputy of an absent person, too', async () => {
+    const absent = await app.createUser({ username: 'absent', roles: ['approver'] });
+    const runId = await insertRun(app.orm, { owner: (await app.user('admin')).id });
+    const candidates = { users: ['absent'], roles: [], groups: [] };
+    const taskId = await insertTask(app.orm, runId, { candidates });
+    const mcp = await connectMcp(app.env.BASE_URL, await toolToken('builder hitl:decide'));
+    const listed = async (): Promise<boolean> => {
+      const { structuredContent } = await mcp.client.callTool({ name: 'list_human_tasks', arguments: {} });
+      return JSON.stringify(structuredContent).includes(taskId);
+    };
+    expect(await listed()).toBe(false);
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const away = await (await app.as(absent)).post('/absences', { deputy: ann.username, until });
+    expect(away.status).toBe(201);
+    expect(await listed()).toBe(true);
+    const decision = { task_id: taskId, decision: 'approve' };
+    const decided = await mcp.client.callTool({ name: 'decide_human_task', arguments: decision });
+    expect(decided.structuredContent).toMatchObject({ task: { status: 'decided' } });
+    await mcp.close();
+  });
+
   test('of runs that a model has begun, and of the caller’s own chain, are decided elsewhere', async () => {
     const token = await toolToken('builder hitl:decide');
     const begun = await insertRun(app.orm, { owner: ann.id });

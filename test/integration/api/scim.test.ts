@@ -1,7 +1,7 @@
 /** Provisioning by SCIM 2.0, as Entra and Okta do it. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { createClient, startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { createClient, startTestApp, type Client, type Reply, type TestApp } from '../../support/app.ts';
 import { Browser, CLIENT_ID, CLIENT_SECRET, startIssuer, type TestIssuer } from '../../support/issuer.ts';
 
 let app: TestApp;
@@ -9,6 +9,7 @@ let admin: Client;
 let corp: TestIssuer;
 let scim: Client;
 let other: Client;
+const tokens = {} as Record<string, string>;
 
 const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp';
 const patch = (...Operations: object[]) => ({ schemas: [PATCH], Operations });
@@ -44,6 +45,7 @@ async function provisioner(name: string, issuer: string, more: object): Promise<
   expect(created.status).toBe(201);
   const made = await admin.post(`/identity-issuers/${created.body.id}/scim-tokens`, { name: 'sync' });
   expect(made.status).toBe(201);
+  tokens[name] = made.body.token;
   return createClient(app.url, made.body.token);
 }
 
@@ -76,6 +78,25 @@ test('a token of the issuer is needed, and others are refused in the form of SCI
     expect(reply.headers.get('content-type')).toBe('application/scim+json');
   }
   expect((await scim.get('/users')).status).toBe(401);
+});
+
+test('each token has its own share of requests in a minute', async () => {
+  const copy = await startTestApp({
+    databaseUrl: app.databaseUrl,
+    env: { BASE_URL: app.env.BASE_URL, RATE_LIMIT_PER_MINUTE: '3' },
+  });
+  const ask = (token: string): Promise<Reply> => createClient(copy.url, token).get('/scim/v2/ResourceTypes');
+  const statuses: number[] = [];
+  // A minute may end meanwhile.
+  for (let count = 0; count < 8; count += 1) statuses.push((await ask(tokens['corp'] ?? '')).status);
+  const refused = await ask(tokens['corp'] ?? '');
+  expect([statuses[0], statuses.includes(429)]).toEqual([200, true]);
+  if (refused.status === 429) {
+    expect(refused.body).toMatchObject({ status: '429' });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  }
+  expect((await ask(tokens['other'] ?? '')).status).toBe(200);
+  await copy.close();
 });
 
 test('clients discover what there is', async () => {
@@ -147,7 +168,7 @@ test('the audit log has what the issuer did, and what followed from it', async (
   expect(entries).toMatchObject([
     {
       action: 'scim_patch_user',
-      door: 'scim',
+      via: 'scim',
       actor: null,
       details: { issuer: 'corp' },
       credential: { type: 'token' },

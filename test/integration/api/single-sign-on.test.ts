@@ -416,7 +416,22 @@ test('the settings define one issuer, which only they change', async () => {
   const path = `/identity-issuers/${found.id}`;
   for (const reply of [await admin.patch(path, { enabled: false }), await admin.delete(path)])
     expect(reply.body.code).toBe('from_settings');
+  const entriesOf = async () =>
+    (await admin.get(`/audit?object_id=${found.id}`)).body
+      .filter(({ via }: { via: string }) => via === 'system')
+      .map(({ action, fields }: { action: string; fields: string[] }) => [action, fields.includes('title')]);
+  const [latest, ...first] = await entriesOf();
+  expect([latest, first]).toEqual([
+    ['updateIssuer', true],
+    [['createIssuer', true]],
+  ]);
+  // A start with the same settings changes nothing.
+  await apply({ ...settings, OIDC_TITLE: found.title });
+  expect(await entriesOf()).toHaveLength(2);
+  await apply({ ...settings, OIDC_TITLE: found.title, OIDC_CLIENT_SECRET: 'a new secret' });
+  expect(await entriesOf()).toHaveLength(3);
   await apply({ ...settings, OIDC_ISSUER: undefined });
+  expect(await entriesOf()).toHaveLength(4);
   expect(await find()).toMatchObject({ from_settings: false });
   expect((await admin.delete(path)).status).toBe(204);
 });

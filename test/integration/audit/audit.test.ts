@@ -59,7 +59,7 @@ test('a change is there with who, what and from where, with values of harmless f
     outcome: 'done',
     object: { type: 'agent', id: made.body.id },
     credential: { type: 'session' },
-    door: 'api',
+    via: 'api',
     address: expect.stringContaining('127.0.0.1'),
     user_agent: 'audit-test/1',
     request_id: 'request-7',
@@ -122,7 +122,7 @@ test('pages follow each other without gaps, and the export has them all', async 
   expect(entries.slice(1, 3).map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 2));
   const csv = (await builder.get('/audit/export?format=csv')).body;
   expect(csv.split('\r\n')[0]).toBe(
-    'id,at,actor_id,actor_name,action,outcome,object_type,object_id,credential,credential_id,door,address,' +
+    'id,at,actor_id,actor_name,action,outcome,object_type,object_id,credential,credential_id,via,address,' +
       'user_agent,request_id,data',
   );
 });
@@ -208,7 +208,7 @@ test('a changed, removed or added entry and a changed or removed seal are found'
   expect(await tampered(`delete from audit_entry where id = ${entry}`)).toEqual(['missing_entries']);
   expect(
     await tampered(
-      `insert into audit_entry (tx, action, outcome, credential, door)
+      `insert into audit_entry (tx, action, outcome, credential, via)
        select tx, 'forged', 'done', 'none', 'api' from audit_entry where id = ${entry}`,
     ),
   ).toEqual(['changed_entries']);
@@ -265,7 +265,7 @@ describe('a database of its own', () => {
     // Entries of the former server, whose numbers of transactions this server has still to give.
     const former = '9000000000';
     await own().execute(
-      `insert into audit_entry (tx, action, outcome, credential, door)
+      `insert into audit_entry (tx, action, outcome, credential, via)
        values (?::xid8, 'sealed', 'done', 'none', 'system'), (?::xid8, 'left', 'done', 'none', 'system')`,
       ['900', former],
     );
@@ -313,7 +313,7 @@ describe('a database of its own', () => {
   test('seals a transaction with many entries as a whole', async () => {
     await write('before');
     await own().execute(
-      `insert into audit_entry (action, outcome, credential, door)
+      `insert into audit_entry (action, outcome, credential, via)
        select 'many', 'done', 'none', 'system' from generate_series(1, 2500)`,
     );
     await write('after');

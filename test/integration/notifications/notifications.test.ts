@@ -38,6 +38,7 @@ beforeAll(async () => {
       SMTP_PORT: String(smtp.port),
       SMTP_TLS: 'none',
       SMTP_FROM: 'Cadenza <cadenza@example.com>',
+      DECISION_LINKS: 'true',
       EGRESS_ALLOW: '127.0.0.1',
     },
   });
@@ -405,7 +406,7 @@ describe('people choose', () => {
 
   test('a digest: one mail of everything that is due together', async () => {
     await asAnn.put('/notifications/settings', { digest: 'daily' });
-    await ask({ ...forAnn, title: 'First' });
+    const first = await ask({ ...forAnn, title: 'First', decision_links: true });
     await ask({ ...forAnn, title: 'Second <i>' });
     await send();
     expect(smtp.mails).toEqual([]);
@@ -414,6 +415,14 @@ describe('people choose', () => {
     expect(smtp.mails).toHaveLength(1);
     expect(headerOf(smtp.mails[0], 'Subject')).toBe('2 tasks for you');
     expect(partOf(smtp.mails[0], 'text/html')).toContain('Second &lt;i&gt;');
+    // Only the task whose author allows it has a link, which decides that one.
+    const links = partOf(smtp.mails[0], 'text/html').match(/href="[^"]+\/decide\/[^"]+/g) ?? [];
+    expect(links).toHaveLength(1);
+    const path = new URL(links[0]?.slice('href="'.length) ?? '').pathname;
+    expect(partOf(smtp.mails[0], 'text/plain')).toContain(`Decide without logging in: `);
+    const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+    expect((await app.anonymous.post(path, 'decision=approve', form)).status).toBe(200);
+    expect((await asAnn.get(`/hitl/tasks/${first}`)).body.status).toBe('decided');
     await asAnn.put('/notifications/settings', {});
   });
 

@@ -1,4 +1,5 @@
 /** Teams over HTTP: who belongs to them, what they hold, and who may start workflows (docs/teams.md). */
+import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
 import type { Role } from '../../../contracts/roles.ts';
@@ -6,14 +7,17 @@ import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
 import { checkScopes } from '../../../domain/auth/access-tokens.ts';
 import { createChannel, openChannelUrl } from '../../../domain/notifications/channels.ts';
+import { linkFiles, readableFiles } from '../../../domain/files/run-files.ts';
 import { findRecipients } from '../../../domain/notifications/recipients.ts';
 import { pinAgent } from '../../../domain/registry/pin.ts';
 import { createJob } from '../../../domain/jobs/job.ts';
 import { requireMembership } from '../../../domain/teams/holding.ts';
+import { continueMoves } from '../../../domain/teams/move-history.ts';
 import { allowedMs } from '../../support/machine.ts';
 import { openStream } from '../../support/sse-client.ts';
 import { until } from '../../support/platform.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
+import { approvedItem, publishedAgent } from '../../support/marketplace.ts';
 
 const definition = { do: [{ first: { set: { a: 1 } } }] };
 
@@ -107,6 +111,113 @@ describe('a team', () => {
     const configuration = { endpoint: 'https://a.example.com', headers: { 'X-Key': '<TEAM_KEY>' } };
     const body = agentBody({ team_id: team.id, configuration });
     expect(created(await team.builder.client.post('/agents', body)).warnings).toEqual([]);
+  });
+
+  test('has inbound webhooks and event sources, with its secrets and for its events', async () => {
+    const { builder, viewer } = team;
+    const stranger = await person(['builder']);
+    const hook = { name: 'Pushes', scheme: 'github', secret: 'PUSH_KEY', team_id: team.id };
+    await builder.client.put('/secrets/PUSH_KEY', { value: 'a key of the builder alone' });
+    expect((await builder.client.post('/hooks', hook)).body.errors[0].code).toBe('invalid_secret');
+    await builder.client.put(`/secrets/PUSH_KEY?team_id=${team.id}`, { value: 'a key of the whole team' });
+    expect((await viewer.client.post('/hooks', hook)).status).toBe(403);
+    expect((await stranger.client.post('/hooks', hook)).body.errors[0].code).toBe('unknown_team');
+    const made = created(await builder.client.post('/hooks', hook));
+    expect(made).toMatchObject({ team_id: team.id, owner_id: builder.user.id });
+    const body = '{"zen": "quiet"}';
+    const call = (key: string): Promise<Reply> =>
+      app.anonymous.post(`/hooks/${made.id}`, body, {
+        headers: {
+          'content-type': 'application/json',
+          'x-github-event': 'push',
+          'x-github-delivery': key,
+          'x-hub-signature-256': `sha256=${createHmac('sha256', key).update(body).digest('hex')}`,
+        },
+      });
+    expect((await call('a key of the builder alone')).status).toBe(401);
+    expect((await call('a key of the whole team')).status).toBe(202);
+    await app.orm.em
+      .fork()
+      .execute(`update user_account set status = 'disabled' where id = ?`, [builder.user.id]);
+    expect((await call('a key of the whole team')).status).toBe(202);
+
+    const source = created(
+      await team.admin.client.post('/event-sources', {
+        source: '/till',
+        user_id: team.admin.user.id,
+        team_id: team.id,
+      }),
+    );
+    expect(source).toMatchObject({ team_id: team.id });
+    const second = await person();
+    created(await team.admin.client.put(`/teams/${team.id}/members/${second.user.id}`, { role: 'builder' }));
+    const event = { specversion: '1.0', id: '1', source: '/till', type: 'sold' };
+    const headers = { 'content-type': 'application/cloudevents+json' };
+    const send = ({ client }: Person, query = `?team_id=${team.id}`): Promise<Reply> =>
+      client.post(`/events${query}`, event, { headers });
+    expect((await send(second)).body.code).toBe('source_bound');
+    expect((await send(second, '')).status).toBe(403);
+    expect((await send(stranger, '')).status).toBe(202);
+    expect((await send(team.admin)).body.duplicate).toBe(false);
+    expect((await send(team.admin)).body.duplicate).toBe(true);
+    const received = (await second.client.get(`/events/received?team_id=${team.id}&type=sold`)).body;
+    expect(received).toMatchObject([{ team_id: team.id, owner_id: team.id }]);
+    expect((await stranger.client.get(`/events/received?team_id=${team.id}`)).body).toEqual([]);
+    expect((await admin.delete(`/teams/${team.id}`)).body.holds).toMatchObject({
+      inbound_webhooks: 1,
+      event_sources: 1,
+    });
+  });
+
+  test('gets what sets make for it, with its own secrets', async () => {
+    const { builder, viewer } = team;
+    const definition = { use: { secrets: ['key'] }, do: [{ first: { set: { a: 1 } } }] };
+    const workflow = { kind: 'workflow', name: 'ours', definition };
+    const apply = (more: object): Promise<Reply> =>
+      builder.client.post('/apply', { set: 'payroll', resources: [workflow], ...more });
+    await builder.client.put('/secrets/key', { value: 'mine' });
+    expect((await apply({})).status).toBe(403);
+    expect((await apply({ team_id: team.id })).body.problems[0].code).toBe('unknown_secret');
+    await builder.client.put(`/secrets/key?team_id=${team.id}`, { value: 'ours' });
+    const [{ id }] = created(await apply({ team_id: team.id })).plan;
+    expect((await viewer.client.get(`/workflows/${id}`)).body).toMatchObject({ team_id: team.id });
+    const second = await person();
+    created(await team.admin.client.put(`/teams/${team.id}/members/${second.user.id}`, { role: 'builder' }));
+    const again = { set: 'payroll', team_id: team.id, resources: [workflow] };
+    expect(created(await second.client.post('/apply', again)).plan).toMatchObject([
+      { action: 'unchanged', id },
+    ]);
+    const listed = await viewer.client.get(`/apply?team_id=${team.id}`);
+    expect(listed.body).toMatchObject([{ id, set: 'payroll' }]);
+    const stranger = await person(['builder']);
+    expect((await stranger.client.post('/apply', again)).body.errors[0].code).toBe('unknown_team');
+    expect((await stranger.client.get(`/apply?team_id=${team.id}`)).status).toBe(422);
+  });
+
+  test('gets items of the marketplace once, which use what it holds', async () => {
+    const { builder, viewer } = team;
+    const publisher = await person(['builder']);
+    const configuration = { endpoint: 'https://a.example.com', headers: { 'X-Key': '<KEY>' } };
+    const published = await publishedAgent(publisher.client, { name: 'Item', configuration });
+    const item = await approvedItem(publisher.client, admin, published);
+    const path = `/marketplace/items/${item.id}/install`;
+    const install = ({ client }: Person, secrets = {}): Promise<Reply> =>
+      client.post(path, { team_id: team.id, secrets });
+    expect((await install(viewer)).status).toBe(403);
+    await builder.client.put('/secrets/MINE', { value: 'of the builder' });
+    expect((await install(builder, { KEY: 'MINE' })).body.errors[0].code).toBe('unknown_secret');
+    await builder.client.put(`/secrets/OURS?team_id=${team.id}`, { value: 'of the team' });
+    const copy = created(await install(builder, { KEY: 'OURS' }));
+    const agent = (await viewer.client.get(`/agents/${copy.ref_id}`)).body;
+    expect(agent).toMatchObject({ team_id: team.id, owner_id: builder.user.id, warnings: [] });
+    const second = await person(['builder']);
+    created(await team.admin.client.put(`/teams/${team.id}/members/${second.user.id}`, { role: 'builder' }));
+    const again = await install(second);
+    expect([again.status, again.body.ref_id]).toEqual([200, copy.ref_id]);
+    const own = await second.client.post(path, {});
+    expect([own.status, own.body.ref_id === copy.ref_id]).toEqual([201, false]);
+    const plan = await second.client.get(`${path}?team_id=${team.id}`);
+    expect(plan.body.copy).toMatchObject({ ref_id: copy.ref_id });
   });
 
   test('sees and raises the budgets of what it holds, and nobody else does', async () => {
@@ -477,6 +588,35 @@ describe('what is inside a run', () => {
     expect(await idsOf('')).toEqual([own]);
   });
 
+  test('is what the workflow hands out: the files that its definition names, not those that others name', async () => {
+    const team = await newTeam();
+    const { client: runner, user } = await person();
+    const upload = async (): Promise<string> =>
+      created(
+        await team.builder.client.post(`/files?team_id=${team.id}`, 'x', {
+          headers: { 'content-type': 'text/plain' },
+        }),
+      ).id;
+    const [form, secret] = [await upload(), await upload()];
+    const handsOut = { do: [{ first: { set: { form: { file_id: form }, given: '${ .id }' } } }] };
+    const made = {
+      name: 'forms',
+      definition: handsOut,
+      team_id: team.id,
+      runners: { users: [user.username] },
+    };
+    const workflow = created(await team.builder.client.post('/workflows', made));
+    const run = created(await runner.post(`/workflows/${workflow.id}/run`, { input_params: { id: secret } }));
+    const em = app.orm.em.fork();
+    const own = { id: run.id, owner_id: user.id };
+    expect(await readableFiles(em, own, [form, secret])).toEqual([form]);
+    await linkFiles(em, own, [form, secret]);
+    const output = JSON.stringify({ form: { file_id: form }, given: { file_id: secret } });
+    await em.execute('update run set output = ?::json where id = ?', [output, run.id]);
+    const read = async (id: string): Promise<number> => (await runner.get(`/files/${id}`)).status;
+    expect([await read(form), await read(secret)]).toEqual([200, 404]);
+  });
+
   test('is its definition: one that cannot run tells a runner no problem of it', async () => {
     const { owner, runner, workflow } = await grantedRun();
     const broken = { do: [{ ask: { call: 'agent', with: { agent: 'secret-agent' } } }] };
@@ -518,6 +658,51 @@ test('children of a moved workflow go with it, out of the sight of its former te
   expect(await seen()).toEqual([200, 200]);
   created(await owner.client.patch(`/workflows/${parent.workflow_id}`, { team_id: null }));
   expect(await seen()).toEqual([404, 404]);
+});
+
+test('a workflow with many runs moves at once, and its older runs follow in batches', async () => {
+  const team = await newTeam();
+  const owner = await person(['builder']);
+  created(await team.admin.client.put(`/teams/${team.id}/members/${owner.user.id}`, { role: 'admin' }));
+  const workflow = created(
+    await owner.client.post('/workflows', { name: 'busy', definition, team_id: team.id }),
+  );
+  const oldest = created(await owner.client.post(`/workflows/${workflow.id}/run`));
+  const em = app.orm.em.fork();
+  await em.execute(
+    `insert into run select (jsonb_populate_record(r, jsonb_build_object('status', 'completed', 'id',
+              overlay(gen_random_uuid()::text placing 'fff0' from 1 for 4)))).*
+       from run r, generate_series(1, 5100) where r.id = ?`,
+    [oldest.id],
+  );
+  const left = async (): Promise<number> => {
+    const [row] = await em.execute<{ count: number }[]>(
+      'select count(*)::int as count from run where workflow_id = ? and team_id is not null',
+      [workflow.id],
+    );
+    return row?.count ?? -1;
+  };
+  const seen = async (): Promise<number> => (await team.builder.client.get(`/runs/${oldest.id}`)).status;
+  expect([await left(), await seen()]).toEqual([5_101, 200]);
+  created(await owner.client.patch(`/workflows/${workflow.id}`, { team_id: null }));
+  expect([await left(), await seen()]).toEqual([101, 200]);
+  await continueMoves(
+    () => app.orm.em.fork(),
+    () => true,
+  );
+  expect([await left(), await seen()]).toEqual([0, 404]);
+  // Back again, before the first move would have come to its end.
+  created(await owner.client.patch(`/workflows/${workflow.id}`, { team_id: team.id }));
+  created(await owner.client.patch(`/workflows/${workflow.id}`, { team_id: null }));
+  const moves = await Promise.all(
+    [1, 2].map(() =>
+      continueMoves(
+        () => app.orm.em.fork(),
+        () => true,
+      ),
+    ),
+  );
+  expect([await left(), moves.reduce((sum, one) => sum + one, 0)]).toEqual([0, 1]);
 });
 
 test('approvers of a team are told of the tasks that name it, and its drafts may be tried', async () => {

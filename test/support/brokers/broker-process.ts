@@ -78,6 +78,13 @@ async function stop(child: ChildProcess): Promise<void> {
 
 /** A certificate for `localhost` that signs itself. This process trusts it from now on. */
 export function trustedCertificate(folder: string): Certificate {
+  const made = selfSignedCertificate(folder);
+  setDefaultCACertificates([...getCACertificates('default'), readFileSync(made.certificate, 'utf8')]);
+  return made;
+}
+
+/** A certificate for `localhost` that signs itself. */
+export function selfSignedCertificate(folder: string): Certificate {
   const [certificate, key] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')];
   const both = join(folder, 'both.pem');
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
@@ -87,7 +94,6 @@ export function trustedCertificate(folder: string): Certificate {
     stdio: 'ignore',
   });
   execFileSync('sh', ['-c', 'cat "$0" "$1" > "$2"', key, certificate, both]);
-  setDefaultCACertificates([...getCACertificates('default'), readFileSync(certificate, 'utf8')]);
   return { certificate, key, both };
 }
 

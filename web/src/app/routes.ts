@@ -135,8 +135,11 @@ export function editAgentAddress(id: string): string {
 }
 
 /** The editor; without an id, of a new workflow. */
-export function editorAddress(id: string | null): string {
-  return id === null ? `${BASE}/workflows/new` : `${workflowAddress(id)}/edit`;
+export function editorAddress(
+  id: string | null,
+  query: Readonly<Record<string, string | undefined>> = {},
+): string {
+  return addressOf(id === null ? `${BASE}/workflows/new` : `${workflowAddress(id)}/edit`, query);
 }
 
 export function startAddress(): string {

@@ -1,9 +1,9 @@
 /** The teams that the user knows, read once until somebody else is logged in. */
 import { signal } from '@preact/signals';
 
-import type { Team } from '../../../client/index.ts';
+import type { OperationId, Team } from '../../../client/index.ts';
 import { client } from './api.ts';
-import { whenUserLeaves } from './session.ts';
+import { mayCall, user, whenUserLeaves } from './session.ts';
 
 const teams = signal<readonly Team[] | null>(null);
 let isAsked = false;
@@ -23,8 +23,32 @@ export function hasTeams(): boolean {
   return knownTeams().length > 0;
 }
 
+/** None until they are known. */
 export function knownTeams(): readonly Team[] {
   return known() ?? [];
+}
+
+/** The teams for which the user may make and change things: as a builder of them, or as an admin. */
+export function teamsToBuildFor(): readonly Team[] {
+  const isAdmin = user.value?.roles.includes('admin') ?? false;
+  return knownTeams().filter(({ role }) => isAdmin || role === 'builder' || role === 'admin');
+}
+
+/** Whether the user may make or change it for a team, or with '' or null for themselves. */
+export function mayCallFor(id: OperationId, team: string | null): boolean {
+  return team === '' || team === null ? mayCall(id) : teamsToBuildFor().some((one) => one.id === team);
+}
+
+/** Whether the user may make it for themselves or for any team. */
+export function mayCallForAny(id: OperationId): boolean {
+  return mayCall(id) || teamsToBuildFor().length > 0;
+}
+
+/** The team that is named, where the user may make the thing; else nobody's, else their first one. */
+export function teamToBuildFor(id: OperationId, named: string | undefined): string {
+  const teams = teamsToBuildFor();
+  if (teams.some((team) => team.id === named)) return named ?? '';
+  return mayCall(id) ? '' : (teams[0]?.id ?? '');
 }
 
 function known(): readonly Team[] | null {

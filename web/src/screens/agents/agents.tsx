@@ -9,7 +9,9 @@ import { agentAddress, settingsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall, user } from '../../data/session.ts';
+import { mayCallForAny, teamName } from '../../data/teams.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
+import { TeamFilter } from '../../ui/team-choice.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
 import { ownerName } from './owner-name.ts';
@@ -21,8 +23,8 @@ const STATUSES = ['active', 'inactive', 'deprecated'] as const;
 const PAGE = 50;
 
 export function Agents() {
-  const { q = '', type = '', status = '', whose = '' } = query.value;
-  const list = usePages(['agents', q, type, status, whose], (cursor) =>
+  const { q = '', type = '', status = '', whose = '', team = '' } = query.value;
+  const list = usePages(['agents', q, type, status, whose, team], (cursor) =>
     client.page('listAgents', {
       query: {
         limit: PAGE,
@@ -31,35 +33,27 @@ export function Agents() {
         type: TYPES.find((one) => one === type),
         status: STATUSES.find((one) => one === status),
         owner_id: whose === 'mine' ? user.value?.id : undefined,
+        team_id: team === '' ? undefined : team,
       },
     }),
   );
-  const mayRegister = mayCall('createAgent');
-  const [importing, setImporting] = useState(false);
+  const mayRegister = mayCallForAny('createAgent');
+  const newAgent = agentAddress('new', { team: team === '' ? undefined : team });
   return (
     <ListScreen
       name="agents"
       title={words.title}
       list={list}
-      actions={
-        <>
-          <a href={settingsAddress('conversations')}>{words.conversations}</a>{' '}
-          {mayRegister && (
-            <>
-              <a href={agentAddress('new')}>
-                {words.register} <kbd>n</kbd>
-              </a>{' '}
-              <button type="button" onClick={() => setImporting(true)}>
-                {words.import}
-              </button>
-              {importing && <ImportAgents open onClose={() => setImporting(false)} />}
-            </>
-          )}
-        </>
-      }
+      actions={<Actions newAgent={mayRegister ? newAgent : null} />}
       filters={<Filters />}
-      filter={[q === '' ? '' : `“${q}”`, type, status, whose === '' ? '' : words.mine]}
-      keys={mayRegister ? { n: () => navigate(agentAddress('new')) } : {}}
+      filter={[
+        q === '' ? '' : `“${q}”`,
+        type,
+        status,
+        whose === '' ? '' : words.mine,
+        team === '' ? '' : teamName(team),
+      ]}
+      keys={mayRegister ? { n: () => navigate(newAgent) } : {}}
       texts={words.listShortcuts}
       empty={<p>{words.empty}</p>}
     >
@@ -70,6 +64,27 @@ export function Agents() {
         keyOf={({ id }: ListedAgent) => id}
       />
     </ListScreen>
+  );
+}
+
+/** @param newAgent the address of the form; null for those who may register none */
+function Actions({ newAgent }: { newAgent: string | null }) {
+  const [importing, setImporting] = useState(false);
+  return (
+    <>
+      <a href={settingsAddress('conversations')}>{words.conversations}</a>{' '}
+      {newAgent !== null && (
+        <a href={newAgent}>
+          {words.register} <kbd>n</kbd>
+        </a>
+      )}{' '}
+      {mayCall('importAgents') && (
+        <button type="button" onClick={() => setImporting(true)}>
+          {words.import}
+        </button>
+      )}
+      {importing && <ImportAgents open onClose={() => setImporting(false)} />}
+    </>
   );
 }
 
@@ -116,6 +131,7 @@ function Filters() {
           ['mine', words.mine],
         ]}
       />
+      <TeamFilter />
     </>
   );
 }

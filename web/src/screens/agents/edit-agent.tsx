@@ -5,11 +5,11 @@ import { useEffect } from 'preact/hooks';
 import { ApiError, type Agent, type CreateAgentRequest } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
 import { ListLink, RecordPath } from '../../app/record-path.tsx';
-import { navigate } from '../../app/router.ts';
+import { navigate, query, setQuery } from '../../app/router.ts';
 import { agentAddress, agentsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { useQuery } from '../../data/query.ts';
-import { mayCall } from '../../data/session.ts';
+import { mayCallForAny, teamToBuildFor } from '../../data/teams.ts';
 import { patchOf } from '../../ui/form-sections.ts';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
@@ -19,6 +19,7 @@ import { Refused } from '../../ui/refused.tsx';
 import { isCheckLoaded, loadCheck } from '../../ui/schema-form/form-check.ts';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useTitle } from '../../ui/title.ts';
+import { TeamSelect } from '../../ui/team-choice.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { refreshAgent, useAgent } from './agent-data.ts';
 import {
@@ -46,7 +47,7 @@ export function NewAgent() {
         <ListLink list="agents" /> / {words.newTitle}
       </p>
       <h1>{words.newTitle}</h1>
-      {mayCall('createAgent') ? <AgentForm agent={null} /> : <Refused operation="createAgent" />}
+      {mayCallForAny('createAgent') ? <AgentForm agent={null} /> : <Refused operation="createAgent" />}
     </div>
   );
 }
@@ -68,10 +69,17 @@ export function EditAgent({ id }: { id: string }) {
   );
 }
 
+/** For which team a new agent is; '' for the user. */
+function newHolder(): string {
+  return teamToBuildFor('createAgent', query.value['team']);
+}
+
 async function save(agent: Agent | null, body: Body): Promise<void> {
   if (agent === null) {
     // The server checks the body; its problems are shown at the fields.
-    const made = await client.call('createAgent', { body: body as CreateAgentRequest });
+    const team = newHolder();
+    const held = team === '' ? body : { team_id: team, ...body };
+    const made = await client.call('createAgent', { body: held as CreateAgentRequest });
     tell(words.registered(made.name));
     navigate(agentAddress(made.id));
     return;
@@ -92,6 +100,13 @@ function AgentForm({ agent }: { agent: Agent | null }) {
   useKeys({ 1: () => (mode.value = 'form'), 2: () => (mode.value = 'json') }, words.editShortcuts);
   return (
     <div class={css['form']}>
+      {agent === null && (
+        <TeamSelect
+          operation="createAgent"
+          value={newHolder()}
+          onChange={(to) => setQuery({ team: to === '' ? undefined : to }, 'replace')}
+        />
+      )}
       <Tabs label={words.how} tabs={MODES} current={mode.value} onChange={(to) => (mode.value = to)}>
         {mode.value === 'form' ? <ByForm agent={agent} /> : <ByJson agent={agent} />}
       </Tabs>

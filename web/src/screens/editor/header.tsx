@@ -1,12 +1,15 @@
 /** What is edited, whether it is saved, and what one can do with it. */
 import { useSignal } from '@preact/signals';
-import { useId } from 'preact/hooks';
+import { useEffect, useId } from 'preact/hooks';
 
 import { isMac, keyName } from '../../app/key-names.ts';
 import { ListLink } from '../../app/record-path.tsx';
+import { query, setQuery } from '../../app/router.ts';
 import { workflowAddress } from '../../app/routes.ts';
+import { teamToBuildFor } from '../../data/teams.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import page from '../../ui/page.module.css';
+import { TeamSelect } from '../../ui/team-choice.tsx';
 import { complain } from '../../ui/toasts.tsx';
 import type { Format } from './checks.ts';
 import css from './editor.module.css';
@@ -43,6 +46,7 @@ export function Header({ model, onSave, onRun }: Props) {
         </p>
       </div>
       <div class={page['actions']}>
+        {workflow === undefined && <Holder model={model} />}
         <FormatChoice model={model} />
         <button type="button" onClick={() => void layOut(model, model.format.value)}>
           {words.layOut} <kbd>{isMac ? '⌥⇧F' : 'Alt Shift F'}</kbd>
@@ -56,6 +60,16 @@ export function Header({ model, onSave, onRun }: Props) {
       </div>
     </header>
   );
+}
+
+/** For whom a new workflow is. */
+function Holder({ model }: { model: EditorModel }) {
+  const team = teamToBuildFor('createWorkflow', query.value['team']);
+  useEffect(() => {
+    model.team.value = team;
+  }, [model, team]);
+  const choose = (to: string) => setQuery({ team: to === '' ? undefined : to }, 'replace');
+  return <TeamSelect operation="createWorkflow" value={team} onChange={choose} />;
 }
 
 async function layOut(model: EditorModel, to: Format): Promise<void> {

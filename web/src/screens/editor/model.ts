@@ -60,6 +60,8 @@ export class EditorModel {
   readonly definition = signal<Record<string, unknown> | null>(null);
   readonly canCheck = signal(true);
   readonly isBusy = signal(false);
+  /** For which team a new workflow is; '' for the user. */
+  readonly team = signal('');
   readonly cursor = signal(0);
   /** Where the text should put its cursor. */
   readonly jump = signal<{ from: number; to: number } | null>(null);
@@ -222,7 +224,8 @@ export class EditorModel {
     const { text, format } = written;
     const id = this.id.value;
     if (base === null || id === null) {
-      const body = { name, definition: format === 'yaml' ? text : written.definition };
+      const team = this.team.value === '' ? {} : { team_id: this.team.value };
+      const body = { name, definition: format === 'yaml' ? text : written.definition, ...team };
       // The same text sent again, such as after a lost answer, is the same workflow.
       const content = JSON.stringify(body);
       if (this.#sent.content !== content) this.#sent = { content, key: randomKey() };

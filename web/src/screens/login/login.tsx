@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { ApiError, type LogInChoice } from '../../../../client/index.ts';
 import { isRecord } from '../../../../contracts/is-record.ts';
 import { lazy } from '../../app/lazy.tsx';
-import { client } from '../../data/api.ts';
+import { client, USER_HEADER } from '../../data/api.ts';
 import { logIn } from '../../data/session.ts';
 import { Logo } from '../../ui/logo.tsx';
 import { detailOf } from '../../ui/problem.tsx';
@@ -32,8 +32,8 @@ export function LogIn() {
 export function Issuers({ newTab = false }: { newTab?: boolean }) {
   const choices = useSignal<readonly LogInChoice[]>([]);
   useEffect(() => {
-    // Without them the password still works.
-    void client.call('listLogInChoices').then(
+    // Of nobody's session, so that it is read while nobody is logged in. Without them the password still works.
+    void client.call('listLogInChoices', { headers: { [USER_HEADER]: '' } }).then(
       ({ issuers }) => (choices.value = issuers),
       () => undefined,
     );

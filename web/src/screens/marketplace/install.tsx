@@ -11,11 +11,13 @@ import type {
 import { agentAddress, settingsAddress, workflowAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { useQuery } from '../../data/query.ts';
+import { teamToBuildFor } from '../../data/teams.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { focusDrawn } from '../../ui/focus.ts';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import { RecordForm } from '../../ui/record-form.tsx';
+import { TeamSelect } from '../../ui/team-choice.tsx';
 import { bindingSchema, fits } from './bindings.ts';
 import { refreshItem } from './market-data.ts';
 import css from './marketplace.module.css';
@@ -59,9 +61,10 @@ export function Install({ item, open, onClose }: Props) {
 /** More names than a select can reasonably show are not read. */
 const MAX_SECRETS = 1_000;
 
-async function readSecretNames(signal: AbortSignal): Promise<string[]> {
+async function readSecretNames(team: string | undefined, signal: AbortSignal): Promise<string[]> {
   const names: string[] = [];
-  for await (const { name } of client.items('listSecrets', { query: { limit: 200 }, signal })) {
+  const query = { limit: 200, team_id: team };
+  for await (const { name } of client.items('listSecrets', { query, signal })) {
     names.push(name);
     if (names.length === MAX_SECRETS) break;
   }
@@ -76,15 +79,18 @@ interface PrepareProps {
 
 function Prepare({ item, onClose, onInstalled }: PrepareProps) {
   const { id } = item;
+  const chosen = useSignal(teamToBuildFor('installMarketplaceItem', undefined));
+  const team = chosen.value === '' ? undefined : chosen.value;
   const plan = useQuery<MarketplaceInstallPlan>({
-    queryKey: ['item', id, 'plan'],
+    queryKey: ['item', id, 'plan', chosen.value],
     staleTime: 0,
-    queryFn: ({ signal }) => client.call('planMarketplaceInstall', { path: { id }, signal }),
+    queryFn: ({ signal }) =>
+      client.call('planMarketplaceInstall', { path: { id }, query: { team_id: team }, signal }),
   });
   const names = useQuery<string[]>({
-    queryKey: ['secret-names'],
+    queryKey: ['secret-names', chosen.value],
     staleTime: 0,
-    queryFn: ({ signal }) => readSecretNames(signal),
+    queryFn: ({ signal }) => readSecretNames(team, signal),
   });
   const content = useRef<HTMLDivElement>(null);
   const isLoaded = plan.data !== undefined && names.data !== undefined;
@@ -96,7 +102,20 @@ function Prepare({ item, onClose, onInstalled }: PrepareProps) {
   if (plan.data === undefined || names.data === undefined) return <div aria-busy="true" />;
   return (
     <div ref={content} class={page['parts']}>
-      <Form item={item} plan={plan.data} names={names.data} onClose={onClose} onInstalled={onInstalled} />
+      <TeamSelect
+        operation="installMarketplaceItem"
+        value={chosen.value}
+        onChange={(to) => (chosen.value = to)}
+      />
+      <Form
+        key={chosen.value}
+        item={item}
+        plan={plan.data}
+        names={names.data}
+        team={team}
+        onClose={onClose}
+        onInstalled={onInstalled}
+      />
     </div>
   );
 }
@@ -104,9 +123,10 @@ function Prepare({ item, onClose, onInstalled }: PrepareProps) {
 interface FormProps extends PrepareProps {
   plan: MarketplaceInstallPlan;
   names: readonly string[];
+  team: string | undefined;
 }
 
-function Form({ item, plan, names, onClose, onInstalled }: FormProps) {
+function Form({ item, plan, names, team, onClose, onInstalled }: FormProps) {
   const { copy, secrets, agents } = plan;
   if (copy !== null && !agents.some(({ use }) => use === 'install'))
     return (
@@ -146,7 +166,9 @@ function Form({ item, plan, names, onClose, onInstalled }: FormProps) {
         onSubmit={async (body) => {
           const given = body as { secrets?: Record<string, string> };
           const path = { id: item.id };
-          onInstalled(await client.call('installMarketplaceItem', { path, body: given }));
+          onInstalled(
+            await client.call('installMarketplaceItem', { path, body: { ...given, team_id: team ?? null } }),
+          );
           // Who has installed it may rate it.
           await refreshItem(item.id);
         }}

@@ -10,6 +10,7 @@ import { navigate, query, setQuery } from '../../app/router.ts';
 import { marketItemAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { mayCall, user } from '../../data/session.ts';
+import { mayCallForAny } from '../../data/teams.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
@@ -83,7 +84,7 @@ function Loaded({ item }: { item: MarketplaceItem }) {
       </div>
       <Facts item={item} />
       <Note item={item} />
-      {!mayCall('installMarketplaceItem') && <p class="muted">{words.mayNotInstall}</p>}
+      {!mayCallForAny('installMarketplaceItem') && <p class="muted">{words.mayNotInstall}</p>}
       <Tabs label={words.parts} tabs={VIEWS} current={view} onChange={show}>
         <Panel item={item} view={view} />
       </Tabs>

@@ -11,12 +11,14 @@ import { query, setQuery } from '../../app/router.ts';
 import { settingsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
-import { mayCall } from '../../data/session.ts';
+import { mayCallFor } from '../../data/teams.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
+import { TeamFilter } from '../../ui/team-choice.tsx';
+import { words as teamWords } from '../../ui/team-words.ts';
 import { complain } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { words } from './event-words.ts';
@@ -32,6 +34,9 @@ export function Events() {
   return (
     <>
       <p class="muted">{words.help}</p>
+      <search class={page['filters']}>
+        <TeamFilter all={teamWords.mine} />
+      </search>
       <Hooks />
       <Sources />
       <Received />
@@ -50,20 +55,27 @@ const hookSchema = {
   },
 };
 
+/** Of the chosen team. */
+function holderQuery(): { team_id?: string } {
+  const { team = '' } = query.value;
+  return team === '' ? {} : { team_id: team };
+}
+
 function Hooks() {
-  const list = usePages(['hooks'], (cursor) =>
-    client.page('listHooks', { query: { cursor: cursor ?? undefined } }),
+  const held = holderQuery();
+  const list = usePages(['hooks', held.team_id ?? ''], (cursor) =>
+    client.page('listHooks', { query: { cursor: cursor ?? undefined, ...held } }),
   );
   const create = async (body: Record<string, unknown>) => {
     // The form's schema is that of the request.
-    await client.call('createHook', { body: body as CreateHookRequest });
+    await client.call('createHook', { body: { ...body, ...held } as CreateHookRequest });
     await list.reload();
   };
   return (
     <section>
       <div class={page['actions']}>
         <h2>{words.hooks}</h2>
-        {mayCall('createHook') && (
+        {mayCallFor('createHook', held.team_id ?? '') && (
           <FormDialog
             id="hook"
             button={words.newHook}
@@ -120,7 +132,7 @@ function Refusal({ hook }: { hook: InboundWebhook }) {
 }
 
 function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promise<void> }) {
-  if (!mayCall('updateHook')) return null;
+  if (!mayCallFor('updateHook', hook.team_id)) return null;
   const path = { id: hook.id };
   const change = async (body: { active?: boolean; secret?: string; former_secret?: string | null }) => {
     await client.call('updateHook', { path, body });
@@ -165,12 +177,13 @@ function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promis
 }
 
 function Sources() {
-  const list = usePages(['event-sources'], (cursor) =>
-    client.page('listEventSources', { query: { cursor: cursor ?? undefined } }),
+  const held = holderQuery();
+  const list = usePages(['event-sources', held.team_id ?? ''], (cursor) =>
+    client.page('listEventSources', { query: { cursor: cursor ?? undefined, ...held } }),
   );
   const create = async (body: Record<string, unknown>) => {
     // The form's schema is that of the request.
-    await client.call('createEventSource', { body: body as CreateEventSourceRequest });
+    await client.call('createEventSource', { body: { ...body, ...held } as CreateEventSourceRequest });
     await list.reload();
   };
   const remove = async (id: string) => {
@@ -181,7 +194,7 @@ function Sources() {
     <section>
       <div class={page['actions']}>
         <h2>{words.sources}</h2>
-        {mayCall('createEventSource') && (
+        {mayCallFor('createEventSource', held.team_id ?? '') && (
           <FormDialog
             id="source"
             button={words.newSource}
@@ -221,8 +234,8 @@ function sourceColumns(
     {
       title: words.acts,
       end: true,
-      cell: ({ id, source: named }) =>
-        mayCall('updateEventSource') && (
+      cell: ({ id, source: named, team_id: team }) =>
+        mayCallFor('updateEventSource', team) && (
           <span class={page['actions']}>
             <SourceEdit id={id} onSaved={reload} />
             <Removal
@@ -242,12 +255,14 @@ const FILTERS = ['type', 'source'] as const;
 
 function Received() {
   const { type = '', source = '' } = query.value;
-  const list = usePages(['received', type, source], (cursor) =>
+  const held = holderQuery();
+  const list = usePages(['received', type, source, held.team_id ?? ''], (cursor) =>
     client.page('listReceivedEvents', {
       query: {
         cursor: cursor ?? undefined,
         ...(type === '' ? {} : { type }),
         ...(source === '' ? {} : { source }),
+        ...held,
       },
     }),
   );

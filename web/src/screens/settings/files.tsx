@@ -1,12 +1,16 @@
 import { useSignal } from '@preact/signals';
 
 import type { File as StoredFile } from '../../../../client/index.ts';
+import { query } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
-import { mayCall, user } from '../../data/session.ts';
+import { user } from '../../data/session.ts';
+import { mayCallFor } from '../../data/teams.ts';
 import { ListState } from '../../ui/list-state.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
+import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
+import { TeamFilter } from '../../ui/team-choice.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { Removal } from './removal.tsx';
@@ -14,8 +18,10 @@ import css from './settings.module.css';
 import { words } from './words.ts';
 
 export function Files() {
-  const list = usePages(['files'], (cursor) =>
-    client.page('listFiles', { query: { cursor: cursor ?? undefined } }),
+  const { team = '' } = query.value;
+  const held = { team_id: team === '' ? undefined : team };
+  const list = usePages(['files', team], (cursor) =>
+    client.page('listFiles', { query: { cursor: cursor ?? undefined, ...held } }),
   );
   const remove = async (id: string) => {
     await client.call('deleteFile', { path: { id } });
@@ -24,7 +30,10 @@ export function Files() {
   return (
     <>
       <p class="muted">{words.filesHelp}</p>
-      {mayCall('uploadFile') && <Upload onUploaded={() => list.reload()} />}
+      <search class={page['filters']}>
+        <TeamFilter />
+      </search>
+      {mayCallFor('uploadFile', team) && <Upload held={held} onUploaded={() => list.reload()} />}
       <ListState list={list} empty={<p>{words.noFiles}</p>}>
         <Table
           label={words.parts.files}
@@ -37,7 +46,12 @@ export function Files() {
   );
 }
 
-function Upload({ onUploaded }: { onUploaded: () => Promise<void> }) {
+interface UploadProps {
+  held: { team_id: string | undefined };
+  onUploaded: () => Promise<void>;
+}
+
+function Upload({ held, onUploaded }: UploadProps) {
   const busy = useSignal(false);
   const refused = useSignal<unknown>(null);
   const upload = async (event: Event & { currentTarget: HTMLFormElement }) => {
@@ -46,7 +60,7 @@ function Upload({ onUploaded }: { onUploaded: () => Promise<void> }) {
     busy.value = true;
     refused.value = null;
     try {
-      const file = await client.call('uploadFile', { body: new FormData(form) });
+      const file = await client.call('uploadFile', { query: held, body: new FormData(form) });
       tell(words.uploaded(file.name));
       form.reset();
       await onUploaded();
@@ -88,8 +102,8 @@ function columns(remove: (id: string) => Promise<void>): Column<StoredFile>[] {
     {
       title: words.acts,
       end: true,
-      cell: ({ id, name, owner_id: owner }) =>
-        (isAdmin || owner === user.value?.id) && (
+      cell: ({ id, name, owner_id: owner, team_id: holder }) =>
+        (isAdmin || (holder === null ? owner === user.value?.id : mayCallFor('deleteFile', holder))) && (
           <Removal title={words.deleteFile(name)} text={words.deleteFileText} onAct={() => remove(id)} />
         ),
     },

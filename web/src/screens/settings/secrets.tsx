@@ -1,11 +1,14 @@
 import type { Secret } from '../../../../client/index.ts';
+import { query } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
-import { mayCall } from '../../data/session.ts';
+import { mayCallFor } from '../../data/teams.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
+import { TeamFilter } from '../../ui/team-choice.tsx';
+import { words as teamWords } from '../../ui/team-words.ts';
 import { tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { Removal } from './removal.tsx';
@@ -16,22 +19,28 @@ const name = { type: 'string', title: words.name, description: words.secretName 
 
 /** Names of one's secrets. A value goes in and never comes out. */
 export function Secrets() {
-  const list = usePages(['secrets'], (cursor) =>
-    client.page('listSecrets', { query: { cursor: cursor ?? undefined, limit: 100 } }),
+  const { team = '' } = query.value;
+  const held = { team_id: team === '' ? undefined : team };
+  const list = usePages(['secrets', team], (cursor) =>
+    client.page('listSecrets', { query: { cursor: cursor ?? undefined, limit: 100, ...held } }),
   );
+  const maySet = mayCallFor('putSecret', team);
   const set = async (named: string, text: string) => {
-    await client.call('putSecret', { path: { name: named }, body: { value: text } });
+    await client.call('putSecret', { path: { name: named }, query: held, body: { value: text } });
     await list.reload();
     tell(words.secretSet(named));
   };
   const remove = async (named: string) => {
-    await client.call('deleteSecret', { path: { name: named } });
+    await client.call('deleteSecret', { path: { name: named }, query: held });
     await list.reload();
   };
   return (
     <>
       <p class="muted">{words.secretsHelp}</p>
-      {mayCall('putSecret') && (
+      <search class={page['filters']}>
+        <TeamFilter all={teamWords.mine} />
+      </search>
+      {maySet && (
         <div class={page['actions']}>
           <FormDialog
             id="secret"
@@ -46,7 +55,7 @@ export function Secrets() {
       <ListState list={list} empty={<p>{words.noSecrets}</p>}>
         <Table
           label={words.parts.secrets}
-          columns={columns(set, remove)}
+          columns={columns(maySet, set, remove)}
           records={list.items.value}
           keyOf={(secret: Secret) => secret.name}
         />
@@ -56,6 +65,7 @@ export function Secrets() {
 }
 
 function columns(
+  maySet: boolean,
   set: (name: string, text: string) => Promise<void>,
   remove: (name: string) => Promise<void>,
 ): Column<Secret>[] {
@@ -66,7 +76,7 @@ function columns(
       title: words.acts,
       end: true,
       cell: (secret) =>
-        mayCall('putSecret') && (
+        maySet && (
           <>
             <FormDialog
               id={`secret-${secret.name}`}

@@ -8,11 +8,9 @@ import page from '../../ui/page.module.css';
 import { Refused } from '../../ui/refused.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { Clients } from './clients.tsx';
-import { Files } from './files.tsx';
 import { Health } from './health.tsx';
 import { NEEDS, PARTS } from './parts.ts';
 import { Profile } from './profile.tsx';
-import { Secrets } from './secrets.tsx';
 import { Sessions } from './sessions.tsx';
 import css from './settings.module.css';
 import { words } from './words.ts';
@@ -24,10 +22,10 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   security: lazy(async () => (await import('./second-factor.tsx')).SecondFactor),
   tokens: lazy(async () => (await import('./tokens.tsx')).Tokens),
   clients: Clients,
-  secrets: Secrets,
+  secrets: lazy(async () => (await import('./secrets.tsx')).Secrets),
   webhooks: lazy(async () => (await import('./webhooks.tsx')).Webhooks),
   events: lazy(async () => (await import('./events.tsx')).Events),
-  files: Files,
+  files: lazy(async () => (await import('./files.tsx')).Files),
   conversations: lazy(async () => (await import('./conversations.tsx')).ConversationsPart),
   usage: lazy(async () => (await import('./usage.tsx')).UsagePart),
   limits: lazy(async () => (await import('./limits.tsx')).LimitsPart),

@@ -5,12 +5,13 @@ import { query } from '../../app/router.ts';
 import { settingsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
-import { mayCall } from '../../data/session.ts';
+import { mayCallFor, mayCallForAny } from '../../data/teams.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
+import { TeamFilter } from '../../ui/team-choice.tsx';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { Removal } from './removal.tsx';
@@ -39,12 +40,14 @@ function act(done: () => Promise<void>): void {
 
 function AllWebhooks() {
   const secret = useSignal<Record<string, string> | null>(null);
-  const list = usePages(['webhooks'], (cursor) =>
-    client.page('listWebhooks', { query: { cursor: cursor ?? undefined } }),
+  const { team = '' } = query.value;
+  const held = team === '' ? {} : { team_id: team };
+  const list = usePages(['webhooks', team], (cursor) =>
+    client.page('listWebhooks', { query: { cursor: cursor ?? undefined, ...held } }),
   );
   const create = async (body: Record<string, unknown>) => {
     // The form's schema is that of the request.
-    const made = await client.call('createWebhook', { body: body as CreateWebhookRequest });
+    const made = await client.call('createWebhook', { body: { ...body, ...held } as CreateWebhookRequest });
     secret.value = { [words.signingSecret]: made.secret };
     await list.reload();
   };
@@ -52,7 +55,10 @@ function AllWebhooks() {
   return (
     <>
       <p class="muted">{words.webhooksHelp}</p>
-      {mayCall('createWebhook') && (
+      <search class={page['filters']}>
+        <TeamFilter />
+      </search>
+      {mayCallFor('createWebhook', team) && (
         <div class={page['actions']}>
           <FormDialog
             id="webhook"
@@ -96,7 +102,7 @@ function Acts({ webhook, reload }: { webhook: Webhook; reload: () => Promise<voi
   return (
     <span class={page['actions']}>
       <a href={settingsAddress('webhooks', { webhook: webhook.id })}>{words.deliveries}</a>
-      {mayCall('testWebhook') && (
+      {mayCallFor('testWebhook', webhook.team_id) && (
         <>
           <button
             type="button"
@@ -151,7 +157,7 @@ function Deliveries({ id }: { id: string }) {
       </a>
       <div class={page['actions']}>
         <h2>{words.deliveries}</h2>
-        {mayCall('redeliverFailedWebhookDeliveries') && (
+        {mayCallForAny('redeliverFailedWebhookDeliveries') && (
           <button
             type="button"
             onClick={() =>
@@ -196,7 +202,7 @@ function deliveryColumns(again: (id: string) => void): Column<Delivery>[] {
       title: words.acts,
       end: true,
       cell: (delivery) =>
-        mayCall('redeliverWebhookDelivery') && (
+        mayCallForAny('redeliverWebhookDelivery') && (
           <button type="button" onClick={() => again(delivery.id)}>
             {words.redeliver}
           </button>

@@ -11,8 +11,9 @@ export function scopeOf(text: string | undefined): Scope {
 }
 
 /** The parameters of `listWorkflows` for a filter. */
-export function queryOf(scope: Scope, q: string, userId: string) {
+export function queryOf(scope: Scope, q: string, userId: string, team = '') {
   return {
+    ...(team === '' ? {} : { team_id: team }),
     ...(scope === 'mine' ? { owner_id: userId } : {}),
     ...(scope === 'public' ? { visibility: 'public' as const } : {}),
     ...(q === '' ? {} : { q }),

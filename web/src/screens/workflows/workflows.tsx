@@ -8,8 +8,10 @@ import { editorAddress, marketplaceAddress, startAddress, workflowAddress } from
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { useRunStats } from '../../data/run-stats.ts';
-import { mayCall, user } from '../../data/session.ts';
+import { user } from '../../data/session.ts';
+import { mayCallForAny, teamName } from '../../data/teams.ts';
 import { Choice, SearchField } from '../../ui/filters.tsx';
+import { TeamFilter } from '../../ui/team-choice.tsx';
 import { RunStrip } from '../../ui/run-strip/run-strip.tsx';
 import { StatusText } from '../../ui/status.tsx';
 import table from '../../ui/table.module.css';
@@ -23,16 +25,16 @@ const PAGE = 50;
 const STRIP_HEIGHT = 20;
 
 export function Workflows() {
-  const { scope: scopeText, q = '' } = query.value;
+  const { scope: scopeText, q = '', team = '' } = query.value;
   const scope = scopeOf(scopeText);
-  const list = useMemo(() => workflowList(scope, q), [scope, q]);
+  const list = useMemo(() => workflowList(scope, q, team), [scope, q, team]);
   useEffect(() => list.open(), [list]);
   const stats = useRunStats(
     'day',
     list.items.value.map(({ id }) => id),
   );
-  const mayCreate = mayCall('createWorkflow');
-  const create = () => navigate(editorAddress(null));
+  const mayCreate = mayCallForAny('createWorkflow');
+  const create = () => navigate(editorAddress(null, { team: team === '' ? undefined : team }));
   return (
     <ListScreen
       name="workflows"
@@ -48,19 +50,12 @@ export function Workflows() {
           )}
         </>
       }
-      filters={
-        <>
-          <SearchField label={words.search} value={q} />
-          <Choice
-            name="scope"
-            label={words.scope}
-            value={scope}
-            standard="all"
-            options={SCOPES.map((one) => [one, words.scopes[one]])}
-          />
-        </>
-      }
-      filter={[scope === 'all' ? '' : words.scopes[scope], q === '' ? '' : `“${q}”`]}
+      filters={<Filters q={q} scope={scope} />}
+      filter={[
+        scope === 'all' ? '' : words.scopes[scope],
+        team === '' ? '' : teamName(team),
+        q === '' ? '' : `“${q}”`,
+      ]}
       keys={mayCreate ? { n: create } : {}}
       texts={words.shortcuts}
       empty={<Empty />}
@@ -79,9 +74,25 @@ export function Workflows() {
   );
 }
 
-function workflowList(scope: Scope, q: string): LiveList<Listed> {
+function Filters({ q, scope }: { q: string; scope: Scope }) {
+  return (
+    <>
+      <SearchField label={words.search} value={q} />
+      <Choice
+        name="scope"
+        label={words.scope}
+        value={scope}
+        standard="all"
+        options={SCOPES.map((one) => [one, words.scopes[one]])}
+      />
+      <TeamFilter />
+    </>
+  );
+}
+
+function workflowList(scope: Scope, q: string, team: string): LiveList<Listed> {
   return new LiveList<Listed>({
-    key: ['workflows', scope, q],
+    key: ['workflows', scope, q, team],
     matchedByServer: true,
     shows: () => true,
     compare: compareById,
@@ -89,7 +100,7 @@ function workflowList(scope: Scope, q: string): LiveList<Listed> {
       client.page('listWorkflows', {
         query: {
           limit: PAGE,
-          ...queryOf(scope, q, user.value?.id ?? ''),
+          ...queryOf(scope, q, user.value?.id ?? '', team),
           ...(cursor === null ? {} : { cursor }),
         },
       }),
@@ -98,7 +109,7 @@ function workflowList(scope: Scope, q: string): LiveList<Listed> {
 }
 
 function Empty() {
-  if (!mayCall('createWorkflow')) return <p>{words.emptyForReaders}</p>;
+  if (!mayCallForAny('createWorkflow')) return <p>{words.emptyForReaders}</p>;
   return (
     <>
       <p>{words.empty}</p>

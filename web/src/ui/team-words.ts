@@ -1,0 +1,9 @@
+/** Words of the choice of a team. */
+export const words = {
+  team: 'Team',
+  anybodys: 'Mine and of all teams',
+  mine: 'Mine',
+  holder: 'For whom',
+  me: 'For me',
+  forTeam: (name: string) => `For ${name}`,
+};
