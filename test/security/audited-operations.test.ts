@@ -278,11 +278,7 @@ async function entriesOf(requestId: string | null): Promise<string[]> {
 
 test('each operation that changes something is tried here, or has its reason', () => {
   const changing = endpoints.map(({ operationId }) => operationId);
-  expect(
-    Object.keys(all)
-      .concat(ELSEWHERE, UNRECORDED)
-      .toSorted(),
-  ).toEqual(changing.toSorted());
+  expect(Object.keys(all).concat(ELSEWHERE, UNRECORDED).toSorted()).toEqual(changing.toSorted());
   const unrecorded = endpoints.filter(({ audit }) => audit === false);
   expect(unrecorded.map(({ operationId }) => operationId).toSorted()).toEqual(UNRECORDED);
 });

@@ -421,10 +421,7 @@ test('the settings define one issuer, which only they change', async () => {
       .filter(({ via }: { via: string }) => via === 'system')
       .map(({ action, fields }: { action: string; fields: string[] }) => [action, fields.includes('title')]);
   const [latest, ...first] = await entriesOf();
-  expect([latest, first]).toEqual([
-    ['updateIssuer', true],
-    [['createIssuer', true]],
-  ]);
+  expect([latest, first]).toEqual([['updateIssuer', true], [['createIssuer', true]]]);
   // A start with the same settings changes nothing.
   await apply({ ...settings, OIDC_TITLE: found.title });
   expect(await entriesOf()).toHaveLength(2);
