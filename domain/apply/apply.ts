@@ -1,6 +1,6 @@
 /**
- * Applies a set of resources: makes the records of a user or team equal to them, all or none. A set changes only what
- * it has made itself (docs/apply.md).
+ * Applies a set of resources: makes the records of a user or team equal to them, all or none. A set changes
+ * only what it has made itself (docs/apply.md).
  */
 import { AppError } from '../errors.ts';
 import { REFRESH_CODES } from '../registry/external-resources.ts';

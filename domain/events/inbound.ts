@@ -117,7 +117,9 @@ export interface ReceivedEvent {
   event: InboundCloudEvent | null;
 }
 
-const COLUMNS = `i.id, i.owner_id, (select t.id from team t where t.id = i.owner_id) as team_id, i.source, i.event_id, i.type, i.subject, i.at, i.received_at, i.client_id,
+const COLUMNS = `i.id, i.owner_id, 
+  (select t.id from team t where t.id = i.owner_id) as team_id, i.source, i.event_id, i.type, i.subject, i.at,
+  i.received_at, i.client_id,
   i.hook_id, i.run_id`;
 
 export interface ReceivedFilter {
@@ -130,7 +132,10 @@ export interface ReceivedFilter {
   received_before?: string | undefined;
 }
 
-/** Newest first, of one owner. Admins see those of others if they name the owner, members those of a team. A large event is null. */
+/**
+ * Newest first, of one owner. Admins see those of others if they name the owner, builders those of a team. A
+ * large event is null.
+ */
 export async function listReceived(
   em: EntityManager,
   actor: Actor,

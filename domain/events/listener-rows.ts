@@ -45,7 +45,8 @@ export interface StoredEvent {
 /** With the text of times, which has more digits than a Date. */
 export const LISTENER_COLUMNS = `l.id, l.owner_id,
   coalesce((select r.team_id from run r where r.id = l.run_id),
-           (select w.team_id from workflow w where w.id = l.workflow_id)) as team_id, l.run_id, l.workflow_id, l.part_of, l.spec, l.state,
+           (select w.team_id from workflow w where w.id = l.workflow_id)) as team_id,
+  l.run_id, l.workflow_id, l.part_of, l.spec, l.state,
   l.status, l.last_seq, l.signalled, l.since::text as since, l.inbox_at::text as inbox_at, l.inbox_id,
   l.seen_below::text as seen_below`;
 

@@ -32,7 +32,8 @@ export type SourceFields = Pick<
   'source' | 'client_id' | 'user_id' | 'shared_with' | 'description'
 >;
 
-const COLUMNS = `id, owner_id, team_id, source, client_id, user_id, to_json(shared_with) as shared_with, description,
+const COLUMNS = `id, owner_id, team_id, source, client_id, user_id, to_json(shared_with) as shared_with,
+  description,
   created_at, updated_at`;
 
 /** @throws 409 for a source that has one, 422 */

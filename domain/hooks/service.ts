@@ -42,7 +42,8 @@ export type HookFields = Pick<
   source: string | null;
 };
 
-const COLUMNS = `h.id, h.owner_id, h.team_id, h.name, h.scheme, h.secret, h.former_secret, h.source, h.event_type,
+const COLUMNS = `h.id, h.owner_id, h.team_id, h.name,
+  h.scheme, h.secret, h.former_secret, h.source, h.event_type,
   h.tolerance_seconds, h.active, h.last_received_at, h.last_refused_at, h.last_refusal, h.created_at,
   h.updated_at`;
 
@@ -219,9 +220,10 @@ async function checkFields(
     const name = fields[key];
     if (name === null || (isKept && known[key].includes(name))) continue;
     const value = await resolveSecret(em, encryption, holderOf(hook), name);
+    const whose = hook.team_id === null ? 'owner' : 'team';
     const message =
       value === null
-        ? `names no secret of the ${hook.team_id === null ? 'owner' : 'team'}: store it with PUT /secrets/${name}`
+        ? `names no secret of the ${whose}: store it with PUT /secrets/${name}`
         : secretProblem(fields.scheme, value);
     if (message !== null) throw invalid([{ pointer: `/${key}`, code: 'invalid_secret', message }]);
   }

@@ -1,6 +1,6 @@
 /**
- * Maps the names of an item's secrets to secrets of the actor, or of the team for which it is installed. Only explicitly given bindings count, never
- * an equal name.
+ * Maps the names of an item's secrets to secrets of the actor, or of the team for which it is installed.
+ * Only explicitly given bindings count, never an equal name.
  */
 import type { ItemKind } from '../../db/entities/marketplace-item.ts';
 import { Secret } from '../../db/entities/secret.ts';

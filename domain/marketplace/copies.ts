@@ -1,4 +1,7 @@
-/** Copies an item's content into a person's or a team's registry: private, published unchanged, with its provenance. */
+/**
+ * Copies an item's content into a person's or a team's registry: private, published unchanged, with its
+ * provenance.
+ */
 import { isUuid } from '../../contracts/uuid.ts';
 import { Agent } from '../../db/entities/agent.ts';
 import type { Provenance } from '../../db/entities/marketplace-item.ts';

@@ -1,6 +1,6 @@
 /**
- * Installs an item: copies a version into a person's or a team's registry, with its provenance. Each installation is
- * counted once.
+ * Installs an item: copies a version into a person's or a team's registry, with its provenance. Each
+ * installation is counted once.
  */
 import { v7 as uuidv7 } from 'uuid';
 
@@ -67,8 +67,9 @@ export function checkInstallable(actor: Actor, item: MarketplaceItem): void {
 
 /**
  * Installs an item, or returns the existing copy of the same content by the same publisher. `secrets` maps
- * names of `requires.secrets` to secrets of the person or team for whom it is installed; for an agent installed with a workflow the
- * name is `<agent>/<NAME>`. Equal names are never bound automatically. The caller has locked the item's row.
+ * names of `requires.secrets` to secrets of the person or team for whom it is installed; for an agent
+ * installed with a workflow the name is `<agent>/<NAME>`. Equal names are never bound automatically. The
+ * caller has locked the item's row.
  * @throws 422 for unknown names
  */
 export async function installItem(

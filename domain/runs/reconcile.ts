@@ -1,8 +1,8 @@
 /**
- * One pass of the reconciler (docs/architecture.md#signals-and-the-reconciler): moves runs that follow their
- * workflow to another team, starts pending runs, repeats signals that were not received, closes rows whose execution is gone, and reports stuck runs. It uses
- * indexes to read only the few affected rows. Each part works in batches until nothing is left or its time
- * is up; the next pass continues.
+ * One pass of the reconciler (docs/architecture.md#signals-and-the-reconciler): moves runs that follow
+ * their workflow to another team, starts pending runs, repeats signals that were not received, closes rows
+ * whose execution is gone, and reports stuck runs. It uses indexes to read only the few affected rows. Each
+ * part works in batches until nothing is left or its time is up; the next pass continues.
  */
 import { UNDER_WAY_STATUSES } from '../../contracts/run-events.ts';
 import { isLowercaseUuid } from '../../contracts/uuid.ts';

@@ -79,7 +79,8 @@ async function moveRuns(em: EntityManager, workflowId: string, ids: readonly str
     ['hitl_task', 'run_id'],
   ])
     await em.execute(
-      `update ${table} h set team_id = w.team_id from workflow w where w.id = ? and h.${run} = any(?::uuid[])`,
+      `update ${table} h set team_id = w.team_id
+         from workflow w where w.id = ? and h.${run} = any(?::uuid[])`,
       [workflowId, runs],
     );
   await listenForTeam(em, workflowId, runs);
@@ -87,7 +88,8 @@ async function moveRuns(em: EntityManager, workflowId: string, ids: readonly str
 
 /** What live runs wait for may come as an event of the new team, and none of the former team is for them. */
 async function listenForTeam(em: EntityManager, workflowId: string, runs: string): Promise<void> {
-  const open = `select l.id, l.owner_id from listener l where l.run_id = any(?::uuid[]) and l.status = 'open'`;
+  const open = `select l.id, l.owner_id from listener l
+    where l.run_id = any(?::uuid[]) and l.status = 'open'`;
   await em.execute(
     `delete from listener_key k using (${open}) l
       where k.listener_id = l.id and k.sender_id in (select id from team)`,

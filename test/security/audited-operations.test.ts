@@ -29,7 +29,7 @@ const UNRECORDED = [
   'validateWorkflow',
 ];
 
-/** Need a counterpart, Temporal, a second program or a state that other tests make; those look for their entries. */
+/** Need a counterpart, Temporal, a second program or a state that other tests make. */
 const ELSEWHERE = [
   'backfillSchedule',
   'beginMyPasskey',

@@ -32,8 +32,8 @@ beforeAll(async () => {
     [other.id, ...teams],
   );
   await em.execute(
-    `insert into workflow (id, owner_id, team_id, visibility, name, tags, revision, valid, runnable, created_at,
-                           updated_at)
+    `insert into workflow (id, owner_id, team_id, visibility, name, tags, revision, valid, runnable,
+                           created_at, updated_at)
      select gen_random_uuid(), ?::uuid, ${held}, ${seen(3)}, 'w', '{}', 1, true, true, now(), now() ${from}`,
     [other.id, ...teams],
   );

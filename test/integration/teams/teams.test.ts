@@ -588,7 +588,7 @@ describe('what is inside a run', () => {
     expect(await idsOf('')).toEqual([own]);
   });
 
-  test('is what the workflow hands out: the files that its definition names, not those that others name', async () => {
+  test('is what the workflow hands out: files that its definition names, not the input', async () => {
     const team = await newTeam();
     const { client: runner, user } = await person();
     const upload = async (): Promise<string> =>

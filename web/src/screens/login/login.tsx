@@ -32,7 +32,7 @@ export function LogIn() {
 export function Issuers({ newTab = false }: { newTab?: boolean }) {
   const choices = useSignal<readonly LogInChoice[]>([]);
   useEffect(() => {
-    // Of nobody's session, so that it is read while nobody is logged in. Without them the password still works.
+    // Read as nobody, because nobody is logged in. Without them the password still works.
     void client.call('listLogInChoices', { headers: { [USER_HEADER]: '' } }).then(
       ({ issuers }) => (choices.value = issuers),
       () => undefined,
