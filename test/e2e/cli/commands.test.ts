@@ -100,6 +100,37 @@ test('files are attached to an input, as fields or as a list', async () => {
   expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('Cannot read')]);
 });
 
+test('an agent is evaluated on a sheet, and what ended in an error is tried again', async () => {
+  const sheet = join(folder, 'cases.csv');
+  writeFileSync(sheet, 'id,text,expected.summary\none,a,short\ntwo,b,short\n');
+  const reported = async (args: string[]) => {
+    const running = ada.start(['agent', ...args, '--concurrency', '1', '--wait', '60']);
+    await until(
+      async () => {
+        await platform.reconcile();
+        return running.child.exitCode;
+      },
+      (code) => code !== null,
+    );
+    const { exitCode, stdout, stderr } = await running.done;
+    return [exitCode, stderr, JSON.parse(stdout)] as const;
+  };
+  failures = 1;
+  const evaluate = ['evaluate', 'summariser', sheet, '--name', 'A sheet', '--version', '1.0.0'];
+  const [code, , first] = await reported(evaluate);
+  expect([code, first]).toMatchObject([
+    3,
+    { name: 'A sheet', cases: 2, report: { versions: [{ passed: 1, errors: 1 }] } },
+  ]);
+  expect(await reported(['retry-evaluation', first.id])).toMatchObject([
+    0,
+    '',
+    { retry_of: first.id, report: { versions: [{ passed: 2, errors: 0 }] } },
+  ]);
+  const again = await ada.run(['agent', 'retry-evaluation', first.id, '--failed']);
+  expect(again.exitCode).toBe(0);
+});
+
 test('a failed run is retried, another suspended, resumed, opened, and terminated by an admin', async () => {
   failures = 1;
   const faulted = (
