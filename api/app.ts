@@ -170,7 +170,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
     return next();
   });
   if (env.CORS_ORIGINS.length > 0) koa.use(corsMiddleware(env.CORS_ORIGINS));
-  if (env.TEMPORAL_CODEC_TOKEN && env.TEMPORAL_UI_URL) koa.use(codecCorsMiddleware(env.TEMPORAL_UI_URL));
+  if (env.TEMPORAL_UI_URL) koa.use(codecCorsMiddleware(env.TEMPORAL_UI_URL));
   koa.use(negotiationMiddleware);
   koa.use(compressionMiddleware);
   koa.use(errorsMiddleware(logger));

@@ -3,6 +3,7 @@ import type { PayloadCodec } from '@temporalio/common';
 
 import type { Env } from '../config/env.ts';
 import type { Logger } from '../config/logger.ts';
+import type { WatchedCertificate } from '../config/temporal-connection.ts';
 import type { Orm } from '../db/orm.ts';
 import type { Notifications } from '../db/notifications.ts';
 import type { RunEventWatcher } from '../db/run-event-watcher.ts';
@@ -62,6 +63,8 @@ export interface AppResources {
   sources: AgentSources;
   /** Talks to external issuers of identities. */
   identities: IdentityProviders;
+  /** With which this process shows Temporal who it is, or knows Temporal. Default: none. */
+  certificates?: readonly WatchedCertificate[];
   /** Decodes Temporal payloads for Temporal's UI. */
   payloadCodec?: Pick<PayloadCodec, 'decode'>;
   /** Folder of the built console, which need not exist yet. Default: the console is not served. */

@@ -105,6 +105,8 @@ export interface EndpointDefinition<
   clientRole?: Role;
   /** The scope that a token needs. Default: that of the endpoint's group (api/routes/index.ts). */
   scope?: EndpointScope;
+  /** Path of the resource whose own tokens (RFC 8707) count here too. Such an endpoint takes no cookies. */
+  resource?: string;
   /** Where the request names the workflow that a token may be restricted to. */
   workflowIn?: WorkflowIn;
   /** Default: each change is in the audit log, under `operationId`. `false` needs a reason. */

@@ -15,6 +15,7 @@ import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
 import { createAgentSources } from '../adapters/resources/create-agent-sources.ts';
 import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
 import { createIdentityProviders } from '../adapters/identity/create-identity-providers.ts';
+import { applySettingsClient } from '../domain/oauth/settings-client.ts';
 import { applySettingsIssuer } from '../domain/identity/settings-issuer.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { ownServers } from '../config/own-servers.ts';
@@ -23,6 +24,7 @@ import { createChatSender } from '../adapters/notify/chat-sender.ts';
 import { loadTemplates } from '../domain/notifications/load-templates.ts';
 import { createMailer } from '../adapters/notify/smtp.ts';
 import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
+import { continueErasures } from '../domain/privacy/continue-erasures.ts';
 import { settleProcess } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { createGateway } from '../temporal/gateway.ts';
@@ -46,6 +48,8 @@ const STATEMENT_TIMEOUT_MS = 15_000;
 const CLEANUP_MS = 10 * 60_000;
 /** How long entries of the audit log wait for their seal. */
 const SEAL_MS = 10_000;
+/** How often an erasure that was interrupted goes on, and how long it works at once. */
+const ERASE_MS = 10_000;
 /** How long startup waits for the database to confirm that the file store belongs to it. */
 const SETTLE_MS = 3_000;
 
@@ -71,7 +75,8 @@ const payloads = {
   acceptUnencrypted: env.ACCEPT_UNENCRYPTED_PAYLOADS,
   unreadable: (error: Error) => logger.error({ err: error }, 'cannot read a Temporal payload'),
 };
-const client = createTemporalClient(temporalSettings(env), createDataConverter(payloads));
+const temporal = temporalSettings(env);
+const client = createTemporalClient(temporal, createDataConverter(payloads));
 const mailer = createMailer(env);
 const app = createApp({
   orm,
@@ -96,9 +101,17 @@ const app = createApp({
   resources,
   sources,
   identities,
+  certificates: temporal.certificates ?? [],
   // Only people look at these payloads and no code trusts them, so unencrypted ones are shown too.
   payloadCodec: createPayloadCodec({ ...payloads, acceptUnencrypted: true }),
-  metrics: createMetrics({ orm, logger, pool: () => pool, labels: env.METRICS_LABELS, ofProcess: true }),
+  metrics: createMetrics({
+    orm,
+    logger,
+    pool: () => pool,
+    labels: env.METRICS_LABELS,
+    ofProcess: true,
+    certificates: temporal.certificates ?? [],
+  }),
   strictResponses: env.NODE_ENV === 'development',
   guardsLoad: true,
   consoleFolder: fileURLToPath(new URL('../web/dist', import.meta.url)),
@@ -130,9 +143,15 @@ const sealing = setInterval(() => {
     })
     .catch((error: unknown) => logger.warn({ err: error }, 'cannot seal the audit log'));
 }, SEAL_MS);
+const erasing = setInterval(() => {
+  continueErasures({ fork: () => orm.em.fork(), files }, ERASE_MS).catch((error: unknown) =>
+    logger.warn({ err: error }, "cannot continue the erasure of a person's data"),
+  );
+}, ERASE_MS);
 let stopping = false;
 void seedWhenPossible(orm, env, logger);
 void storeIssuerWhenPossible(orm, env, logger);
+void storeClientWhenPossible(orm, env, logger);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
     if (!stopping) {
@@ -148,6 +167,7 @@ async function stop(signal: string): Promise<void> {
   const unheard = app.stop();
   clearInterval(cleanup);
   clearInterval(sealing);
+  clearInterval(erasing);
   await sleep(UNREADY_MS);
   const closed = Promise.all([new Promise((resolve) => server.close(resolve)), grpc?.stop(DRAIN_MS)]);
   // Closes keep-alive connections as soon as their last response is sent.
@@ -187,6 +207,19 @@ async function storeIssuerWhenPossible(database: Orm, settings: ServerEnv, log: 
       const isFinal = error instanceof AppError;
       log[isFinal ? 'error' : 'warn']({ err: error }, 'cannot store the issuer of OIDC_ISSUER');
       if (isFinal) return;
+      await sleep(waitMs);
+    }
+  }
+}
+
+/** Stores the OAuth client that the settings describe. Retries until the database is available. */
+async function storeClientWhenPossible(database: Orm, settings: ServerEnv, log: Logger): Promise<void> {
+  for (let waitMs = 500; !stopping; waitMs = Math.min(waitMs * 2, 15_000)) {
+    try {
+      await database.em.fork().transactional((em) => applySettingsClient(em, settings));
+      return;
+    } catch (error) {
+      log.warn({ err: error }, 'cannot store the OAuth client of TEMPORAL_UI_CLIENT_SECRET');
       await sleep(waitMs);
     }
   }

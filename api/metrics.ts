@@ -7,6 +7,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 import { RUN_STATUSES } from '../contracts/run-events.ts';
 import type { Logger } from '../config/logger.ts';
+import type { WatchedCertificate } from '../config/temporal-connection.ts';
 import type { Orm, PoolState } from '../db/orm.ts';
 import { readFigures, type Figures } from '../domain/operations/figures.ts';
 import { dayText } from './day-metrics.ts';
@@ -18,6 +19,8 @@ export interface MetricsOptions {
   pool?: () => PoolState | null;
   /** The most workflows, and the most agents, that have figures of their own. Default: 50. */
   labels?: number;
+  /** With which this process connects to Temporal. */
+  certificates?: readonly WatchedCertificate[];
   /** Event loop, memory and garbage collection. Enable it once per process. */
   ofProcess?: boolean;
 }
@@ -38,7 +41,7 @@ const DATABASE_TIMEOUT_MS = 3_000;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { orm, logger, pool, labels = 50, ofProcess = false } = options;
+  const { orm, logger, pool, labels = 50, ofProcess = false, certificates = [] } = options;
   const registry = new Registry();
   const registers = [registry];
   if (ofProcess) collectDefaultMetrics({ register: registry });
@@ -63,6 +66,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
   });
   const countRefusal = refusalsIn(registers);
+  showExpiry(registers, certificates);
   const show = figuresIn(registers);
   let cached: { at: number; figures: Promise<Figures> } | null = null;
   const figures = (): Promise<Figures> => {
@@ -113,6 +117,16 @@ function refusalsIn(registers: Registry[]): (facts: Record<string, unknown>) => 
   return ({ quota, scope }) => {
     if (typeof quota === 'string') refusals.inc({ quota, scope: String(scope) });
   };
+}
+
+function showExpiry(registers: Registry[], certificates: readonly WatchedCertificate[]): void {
+  const expiry = new Gauge({
+    name: 'cadenza_temporal_certificate_expires_seconds',
+    help: 'Unix time at which a certificate of the connection to Temporal expires, by its setting',
+    labelNames: ['setting'],
+    registers,
+  });
+  for (const { setting, expiresAt } of certificates) expiry.set({ setting }, expiresAt.getTime() / 1_000);
 }
 
 function figuresIn(registers: Registry[]): (figures: Figures | null) => void {

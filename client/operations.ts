@@ -411,7 +411,7 @@ export type AuditEntry = {
   /** A number that grows; entries of one moment may be out of order. */
   id: string;
   at: string;
-  /** Whoever did it, by the name of that time. Of a failed log-in: whose account. */
+  /** Whoever did it, by the present name. Of a failed log-in: whose account. */
   actor: {
     id: string;
     username: string | null;
@@ -477,6 +477,9 @@ export type AuthorizationForm = {
   code_challenge?: string;
   code_challenge_method?: string;
   resource?: string;
+  nonce?: string;
+  prompt?: string;
+  max_age?: string;
   action?: string;
   username?: string;
   password?: string;
@@ -1056,6 +1059,38 @@ export type DslError = {
   /** JSON pointer of the task that raised it. */
   instance?: string;
   [name: string]: unknown;
+};
+export type Erasure = {
+  user_id: string;
+  status: 'planned' | 'running' | 'done';
+  runs: 'keep' | 'remove';
+  requested_at: string | null;
+  finished_at: string | null;
+  /** What has to be handed over first, with the first ids of each kind. */
+  owned: Record<
+    string,
+    {
+      count: number;
+      ids: string[];
+    }
+  >;
+  /** Records by kind. */
+  removed: Record<string, number>;
+  /** Records that stay without the name. */
+  replaced: Record<string, number>;
+  kept: {
+    kind: string;
+    count: number | null;
+    why: string;
+  }[];
+};
+export type ErasureRequest = {
+  /** Only report what would happen. */
+  dry_run?: boolean;
+  /** Ended runs that the user owns: `remove` takes them along. */
+  runs?: 'keep' | 'remove';
+  /** The username, unless `dry_run`. */
+  confirm?: string;
 };
 export type EvaluateAgentRequest = {
   name?: string;
@@ -2044,6 +2079,31 @@ export type OAuthError = {
   error_description: string;
 };
 export type OmittedFields = string[];
+export type OpenIdProviderMetadata = {
+  issuer: string;
+  authorization_endpoint: string;
+  token_endpoint: string;
+  userinfo_endpoint: string;
+  jwks_uri: string;
+  registration_endpoint?: string;
+  revocation_endpoint: string;
+  scopes_supported: string[];
+  response_types_supported: string[];
+  response_modes_supported: string[];
+  grant_types_supported: string[];
+  subject_types_supported: string[];
+  id_token_signing_alg_values_supported: string[];
+  token_endpoint_auth_methods_supported: string[];
+  revocation_endpoint_auth_methods_supported: string[];
+  code_challenge_methods_supported: string[];
+  claims_supported: string[];
+  claim_types_supported: string[];
+  prompt_values_supported: string[];
+  claims_parameter_supported: boolean;
+  request_parameter_supported: boolean;
+  request_uri_parameter_supported: boolean;
+  authorization_response_iss_parameter_supported: boolean;
+};
 export type Passkey = {
   id: string;
   name: string;
@@ -2256,6 +2316,7 @@ export type Readiness = {
     runs: 'ok' | 'stuck' | 'unknown';
     keys: 'ok' | 'missing' | 'unknown';
     containers?: 'ok' | 'down';
+    certificates?: 'ok' | 'expiring' | 'replaced' | 'expired';
   };
   /** What is wrong and how an operator can fix it. */
   problems?: string[];
@@ -2298,7 +2359,13 @@ export type RefreshAgentRequest = {
 };
 export type RegisteredClient = {
   id: string;
+  /** Its id, or the name that the settings give it. */
+  client_id: string;
   name: string;
+  /** The settings describe it; it cannot be removed here. */
+  from_settings: boolean;
+  /** Only users with this role may log in to it; null: everybody. */
+  required_role: ('viewer' | 'approver' | 'builder' | 'admin') | null;
   client_uri: string | null;
   redirect_uris: string[];
   token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post';
@@ -2799,6 +2866,8 @@ export type TokenAnswer = {
   refresh_token?: string;
   /** The roles, separated by spaces. */
   scope: string;
+  /** Who the user is (OpenID Connect), with `openid`. */
+  id_token?: string;
 };
 export type TokenForm = {
   grant_type?: string;
@@ -3066,6 +3135,8 @@ export type User = {
   budget: Budget | null;
   /** What replaces the settings for this user; admins set it. */
   quotas: UserQuotas | null;
+  /** When the person's data was erased; such an account stays empty. */
+  erased_at: string | null;
   created_at: string;
   updated_at: string;
 };
@@ -3080,6 +3151,14 @@ export type UserIdentity = {
   label: string | null;
   created_at: string;
   last_log_in_at: string | null;
+};
+export type UserInfo = {
+  sub: string;
+  name?: string;
+  preferred_username?: string;
+  email?: string;
+  /** False: nobody has checked the address. */
+  email_verified?: boolean;
 };
 export type UserQuotas = {
   live_runs?: number | null;
@@ -3255,6 +3334,8 @@ export interface Operations {
   getProtectedResourceMetadata: { answer: ProtectedResourceMetadata };
   /** Get the metadata of the MCP server as a protected resource (RFC 9728) */
   getMcpResourceMetadata: { answer: ProtectedResourceMetadata };
+  /** Get the metadata of the OpenID provider (OpenID Connect Discovery 1.0) */
+  getOpenIdConfiguration: { answer: OpenIdProviderMetadata };
   /** List the absences of the caller, and those in which they are the deputy, newest first */
   listAbsences: {
     query?: {
@@ -3708,6 +3789,9 @@ export interface Operations {
       code_challenge?: string | undefined;
       code_challenge_method?: string | undefined;
       resource?: string | undefined;
+      nonce?: string | undefined;
+      prompt?: string | undefined;
+      max_age?: string | undefined;
       resumed?: string | undefined;
     };
     answer: string;
@@ -3779,6 +3863,10 @@ export interface Operations {
   };
   /** Log in with a password, refresh token, client credentials or a device code */
   createToken: { body?: TokenRequest; answer: TokenAnswer };
+  /** Get who the user of an OpenID Connect session is */
+  getUserInfo: { answer: UserInfo };
+  /** Get who the user of an OpenID Connect session is, by POST */
+  postUserInfo: { body?: NoFields; answer: UserInfo };
   /**
    * List the budgets of what the caller and their teams hold, and of their runs; admins see
    * all
@@ -4917,10 +5005,21 @@ export interface Operations {
     };
     answer: undefined;
   };
-  /** Decrypt payloads for Temporal's web UI */
+  /** Decrypt payloads for Temporal's web UI, with its user's token */
+  decodePayloads: {
+    query?: {
+      preserveStorageRefs?: 'true' | 'false' | undefined;
+    };
+    body: TemporalPayloads;
+    answer: TemporalPayloads;
+  };
+  /** Decrypt payloads for a Temporal web UI that has no log-in */
   decodeTemporalPayloads: {
     path: {
       capability: string;
+    };
+    query?: {
+      preserveStorageRefs?: 'true' | 'false' | undefined;
     };
     body: TemporalPayloads;
     answer: TemporalPayloads;
@@ -5059,6 +5158,8 @@ export interface Operations {
   deleteMyPassword: { answer: undefined };
   /** Change your password, which ends all your sessions and deletes your machine clients */
   changeMyPassword: { body: ChangeMyPasswordRequest; answer: undefined };
+  /** Get what is stored about you */
+  getMyPersonalData: { answer: Blob };
   /** Get your preferences */
   getMyPreferences: { answer: Preferences };
   /** Replace your preferences, at most 64 KiB */
@@ -5157,6 +5258,21 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** Erase a user's personal data */
+  eraseUser: {
+    path: {
+      id: string;
+    };
+    body?: ErasureRequest;
+    answer: Erasure;
+  };
+  /** Get the report of the erasure of a user's data */
+  getErasure: {
+    path: {
+      id: string;
+    };
+    answer: Erasure;
+  };
   /** List a user's identities at external issuers, oldest first */
   listUserIdentities: {
     path: {
@@ -5185,6 +5301,13 @@ export interface Operations {
       identity_id: string;
     };
     answer: undefined;
+  };
+  /** Get what is stored about a user */
+  getPersonalData: {
+    path: {
+      id: string;
+    };
+    answer: Blob;
   };
   /** Remove a user's second factors, who has lost them */
   resetUserSecondFactor: {
@@ -5483,6 +5606,7 @@ export const OPERATIONS = {
     path: '/.well-known/oauth-protected-resource/mcp',
     role: 'public',
   },
+  getOpenIdConfiguration: { method: 'GET', path: '/.well-known/openid-configuration', role: 'public' },
   listAbsences: { method: 'GET', path: '/absences', role: 'viewer' },
   createAbsence: { method: 'POST', path: '/absences', role: 'approver' },
   endAbsence: { method: 'DELETE', path: '/absences/{id}', role: 'approver' },
@@ -5546,6 +5670,8 @@ export const OPERATIONS = {
   completeIssuerLogIn: { method: 'GET', path: '/auth/sso/{name}/callback', role: 'public' },
   endSessionsByIssuer: { method: 'POST', path: '/auth/sso/{name}/logout', role: 'public' },
   createToken: { method: 'POST', path: '/auth/token', role: 'public' },
+  getUserInfo: { method: 'GET', path: '/auth/userinfo', role: 'viewer' },
+  postUserInfo: { method: 'POST', path: '/auth/userinfo', role: 'viewer' },
   listBudgets: { method: 'GET', path: '/budgets', role: 'viewer' },
   getBudget: { method: 'GET', path: '/budgets/{id}', role: 'viewer' },
   raiseBudget: { method: 'POST', path: '/budgets/{id}/raise', role: 'builder' },
@@ -5680,6 +5806,7 @@ export const OPERATIONS = {
   listTeamMembers: { method: 'GET', path: '/teams/{id}/members', role: 'viewer' },
   putTeamMember: { method: 'PUT', path: '/teams/{id}/members/{user_id}', role: 'viewer' },
   removeTeamMember: { method: 'DELETE', path: '/teams/{id}/members/{user_id}', role: 'viewer' },
+  decodePayloads: { method: 'POST', path: '/temporal-codec/decode', role: 'admin' },
   decodeTemporalPayloads: { method: 'POST', path: '/temporal-codec/{capability}/decode', role: 'public' },
   listUsage: { method: 'GET', path: '/usage', role: 'viewer' },
   exportUsage: { method: 'GET', path: '/usage/csv', role: 'viewer' },
@@ -5699,6 +5826,7 @@ export const OPERATIONS = {
   deleteMyPasskey: { method: 'DELETE', path: '/users/me/passkeys/{id}', role: 'viewer' },
   deleteMyPassword: { method: 'DELETE', path: '/users/me/password', role: 'viewer' },
   changeMyPassword: { method: 'POST', path: '/users/me/password', role: 'viewer' },
+  getMyPersonalData: { method: 'GET', path: '/users/me/personal-data', role: 'viewer' },
   getMyPreferences: { method: 'GET', path: '/users/me/preferences', role: 'viewer' },
   putMyPreferences: { method: 'PUT', path: '/users/me/preferences', role: 'viewer' },
   renewMyRecoveryCodes: { method: 'POST', path: '/users/me/recovery-codes', role: 'viewer' },
@@ -5718,9 +5846,12 @@ export const OPERATIONS = {
   updateUser: { method: 'PATCH', path: '/users/{id}', role: 'admin' },
   listUserClients: { method: 'GET', path: '/users/{id}/clients', role: 'admin' },
   deleteUserClient: { method: 'DELETE', path: '/users/{id}/clients/{client_id}', role: 'admin' },
+  eraseUser: { method: 'POST', path: '/users/{id}/erase', role: 'admin' },
+  getErasure: { method: 'GET', path: '/users/{id}/erasure', role: 'admin' },
   listUserIdentities: { method: 'GET', path: '/users/{id}/identities', role: 'admin' },
   linkUserIdentity: { method: 'POST', path: '/users/{id}/identities', role: 'admin' },
   unlinkUserIdentity: { method: 'DELETE', path: '/users/{id}/identities/{identity_id}', role: 'admin' },
+  getPersonalData: { method: 'GET', path: '/users/{id}/personal-data', role: 'admin' },
   resetUserSecondFactor: { method: 'DELETE', path: '/users/{id}/second-factor', role: 'admin' },
   listUserTokens: { method: 'GET', path: '/users/{id}/tokens', role: 'admin' },
   deleteUserToken: { method: 'DELETE', path: '/users/{id}/tokens/{token_id}', role: 'admin' },

@@ -34,6 +34,18 @@ export function capability() {
     .regex(/^[A-Za-z0-9_-]{32,128}$/, 'must be 32 to 128 letters, digits, - or _ (openssl rand -hex 32)');
 }
 
+/** The name of a namespace or task queue. It is also part of queries, between quotes. */
+export function temporalName() {
+  return z
+    .string()
+    .regex(/^[^\s'"`\\]{1,200}$/, 'must be a name of up to 200 characters without spaces and quotes');
+}
+
+/** The `client_id` of an OAuth client that the settings describe. */
+export function oauthClientName() {
+  return z.string().regex(/^[A-Za-z][\w-]{0,99}$/, 'must be a name such as temporal-ui');
+}
+
 /** Part of the name of a version of workers. */
 export function versionName() {
   return z.string().regex(/^[A-Za-z0-9][\w-]{0,99}$/, 'must be up to 100 letters, digits, - and _');

@@ -13,15 +13,18 @@ import {
   hostOrNetwork,
   list,
   mcpCommands,
+  oauthClientName,
   port,
   quota,
   switchOn,
   traceUrl,
   TRACE_SAMPLERS,
+  temporalName,
   trustProxy,
   versionName,
   webUrl,
 } from './env-types.ts';
+import { temporalProblems } from './temporal-connection.ts';
 
 const schema = z.object({
   PORT: port(0).default(3000),
@@ -43,9 +46,10 @@ const schema = z.object({
     .string()
     .regex(/^[^\s/:]+:\d+$|^\[[0-9a-fA-F:]+\]:\d+$/, 'must be host:port')
     .optional(),
-  TEMPORAL_NAMESPACE: z.string().default('default'),
-  TEMPORAL_TASK_QUEUE: z.string().default('cadenza'),
+  TEMPORAL_NAMESPACE: temporalName().default('default'),
+  TEMPORAL_TASK_QUEUE: temporalName().default('cadenza'),
   TEMPORAL_API_KEY: z.string().optional(),
+  TEMPORAL_API_KEY_FILE: z.string().optional(),
   TEMPORAL_TLS: switchOn().optional(),
   TEMPORAL_TLS_CA: z.string().optional(),
   TEMPORAL_TLS_CERT: z.string().optional(),
@@ -53,6 +57,9 @@ const schema = z.object({
   TEMPORAL_TLS_SERVER_NAME: z.string().optional(),
   TEMPORAL_UI_URL: webUrl().optional(),
   TEMPORAL_CODEC_TOKEN: capability().optional(),
+  TEMPORAL_UI_CLIENT_ID: oauthClientName().default('temporal-ui'),
+  TEMPORAL_UI_CLIENT_SECRET: capability().optional(),
+  OPENID_BACKCHANNEL_URL: webUrl().optional(),
   TEMPORAL_PORT: port(0).optional(),
   TEMPORAL_UI_PORT: port(0).optional(),
 
@@ -269,6 +276,7 @@ const REQUIRED_TOGETHER = [
   ['OIDC_CLIENT_ID', 'OIDC_ISSUER'],
   ['TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'],
   ['TEMPORAL_TLS_KEY', 'TEMPORAL_TLS_CERT'],
+  ['TEMPORAL_UI_CLIENT_SECRET', 'TEMPORAL_UI_URL'],
   ['SMTP_HOST', 'SMTP_FROM'],
   ['SMTP_USERNAME', 'SMTP_PASSWORD'],
   ['SMTP_PASSWORD', 'SMTP_USERNAME'],
@@ -330,6 +338,7 @@ export function loadServerEnv(source: EnvSource = variables()): ServerEnv {
   if (!DATABASE_URL) problems.push({ name: 'DATABASE_URL', message });
   if (!TEMPORAL_ADDRESS) problems.push({ name: 'TEMPORAL_ADDRESS', message });
   if (ENCRYPTION_KEYS.length === 0) problems.push({ name: 'ENCRYPTION_KEYS', message });
+  if (TEMPORAL_ADDRESS) problems.push(...temporalProblems({ ...env, TEMPORAL_ADDRESS }));
   if (!DATABASE_URL || !TEMPORAL_ADDRESS || problems.length > 0) return exitWithProblems(problems);
   return { ...env, DATABASE_URL, TEMPORAL_ADDRESS };
 }

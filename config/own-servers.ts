@@ -14,6 +14,7 @@ type Settings = Pick<
   | 'FILES_S3_ENDPOINT'
   | 'FILES_S3_BUCKET'
   | 'BASE_URL'
+  | 'OPENID_BACKCHANNEL_URL'
   | 'SANDBOX_ENGINE'
   | 'HOST'
   | 'PORT'
@@ -34,7 +35,8 @@ export function ownServers(env: Settings): OwnServers {
     const store = serverOf(env.FILES_S3_ENDPOINT);
     servers.push(store, { ...store, host: `${env.FILES_S3_BUCKET ?? ''}.${store.host}` });
   }
-  return { servers, api: [serverOf(env.BASE_URL), { host: env.HOST, port: env.PORT }] };
+  const { BASE_URL: url, OPENID_BACKCHANNEL_URL: other = url } = env;
+  return { servers, api: [serverOf(url), serverOf(other), { host: env.HOST, port: env.PORT }] };
 }
 
 function serverOf(url: string): DeniedServer {

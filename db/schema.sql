@@ -365,6 +365,7 @@ create table auth_session (
   idle_seconds integer not null default 2592000,
   ends_at timestamp with time zone not null default (now() + '90 days'::interval),
   awaits_second_factor boolean not null default false,
+  openid jsonb,
   constraint auth_session_pkey PRIMARY KEY (id),
   constraint auth_session_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES user_identity(id) ON DELETE CASCADE,
   constraint auth_session_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES oauth_client(id) ON DELETE CASCADE,
@@ -645,6 +646,25 @@ create table encryption_key (
   rotation_started_at timestamp with time zone,
   constraint encryption_key_pkey PRIMARY KEY (id)
 );
+
+create table erasure (
+  user_id uuid not null,
+  requested_by uuid,
+  requested_at timestamp with time zone not null default clock_timestamp(),
+  runs text not null,
+  former jsonb,
+  step integer not null default 0,
+  "position" text,
+  removed jsonb not null default '{}'::jsonb,
+  replaced jsonb not null default '{}'::jsonb,
+  tried_at timestamp with time zone not null default clock_timestamp(),
+  finished_at timestamp with time zone,
+  constraint erasure_pkey PRIMARY KEY (user_id),
+  constraint erasure_requested_by_fkey FOREIGN KEY (requested_by) REFERENCES user_account(id),
+  constraint erasure_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id)
+);
+CREATE INDEX erasure_open ON public.erasure USING btree (tried_at) WHERE (finished_at IS NULL);
+CREATE INDEX erasure_requested_by ON public.erasure USING btree (requested_by);
 
 create table evaluation (
   id uuid not null,
@@ -1404,7 +1424,12 @@ create table oauth_client (
   network text not null,
   created_at timestamp with time zone not null default clock_timestamp(),
   approved_at timestamp with time zone,
+  handle text,
+  from_settings boolean not null default false,
+  required_role text,
+  resource text,
   constraint oauth_client_pkey PRIMARY KEY (id),
+  constraint oauth_client_handle_key UNIQUE (handle),
   constraint oauth_client_auth_method_check CHECK ((auth_method = ANY (ARRAY['none'::text, 'client_secret_basic'::text, 'client_secret_post'::text])))
 );
 CREATE INDEX oauth_client_created ON public.oauth_client USING btree (created_at);
@@ -1417,7 +1442,7 @@ create table oauth_code (
   token_epoch integer not null,
   approved_by uuid not null,
   redirect_uri text not null,
-  code_challenge text not null,
+  code_challenge text,
   resource text,
   role_limit text not null,
   expires_at timestamp with time zone not null,
@@ -1425,6 +1450,7 @@ create table oauth_code (
   session_id uuid,
   may_decide boolean not null default false,
   scopes text[],
+  openid jsonb,
   constraint oauth_code_pkey PRIMARY KEY (code_hash),
   constraint oauth_code_approved_by_fkey FOREIGN KEY (approved_by) REFERENCES auth_session(id) ON DELETE CASCADE,
   constraint oauth_code_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_client(id) ON DELETE CASCADE,
@@ -1918,6 +1944,7 @@ create table user_account (
   issuer_id uuid,
   second_factor boolean not null default false,
   quotas jsonb,
+  erased_at timestamp with time zone,
   constraint user_account_pkey PRIMARY KEY (id),
   constraint user_account_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text]))),
   constraint user_account_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE SET NULL

@@ -1,14 +1,21 @@
-import { readFileSync } from 'node:fs';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
+import {
+  readTemporalCredentials,
+  type TemporalConnectionEnv,
+  type WatchedCertificate,
+} from '../config/temporal-connection.ts';
 import { CONNECTION_INTERCEPTORS } from './closed-connection.ts';
 
 export interface TemporalSettings {
   /** host:port */
   address: string;
   namespace: string;
-  apiKey?: string | undefined;
+  /** A function is asked before each call. */
+  apiKey?: string | (() => string) | undefined;
   tls?: ConnectionOptions['tls'] | undefined;
+  /** What was loaded for `tls`. */
+  certificates?: readonly WatchedCertificate[];
 }
 
 /**
@@ -28,35 +35,13 @@ export function createTemporalClient(settings: TemporalSettings, dataConverter?:
   });
 }
 
-/** Connection settings from the environment. Certificates are read from their files. */
-export function temporalSettings(env: {
-  TEMPORAL_ADDRESS: string;
-  TEMPORAL_NAMESPACE: string;
-  TEMPORAL_API_KEY?: string | undefined;
-  TEMPORAL_TLS?: boolean | undefined;
-  TEMPORAL_TLS_CA?: string | undefined;
-  TEMPORAL_TLS_CERT?: string | undefined;
-  TEMPORAL_TLS_KEY?: string | undefined;
-  TEMPORAL_TLS_SERVER_NAME?: string | undefined;
-}): TemporalSettings {
-  const {
-    TEMPORAL_TLS_CA: ca,
-    TEMPORAL_TLS_CERT: cert,
-    TEMPORAL_TLS_KEY: key,
-    TEMPORAL_TLS_SERVER_NAME: name,
-  } = env;
-  const tls =
-    ca || cert || name
-      ? {
-          ...(name ? { serverNameOverride: name } : {}),
-          ...(ca ? { serverRootCACertificate: readFileSync(ca) } : {}),
-          ...(cert && key ? { clientCertPair: { crt: readFileSync(cert), key: readFileSync(key) } } : {}),
-        }
-      : env.TEMPORAL_TLS;
-  return {
-    address: env.TEMPORAL_ADDRESS,
-    namespace: env.TEMPORAL_NAMESPACE,
-    apiKey: env.TEMPORAL_API_KEY,
-    tls,
-  };
+/**
+ * Connection settings from the environment. Certificates and API key are read from their files.
+ * @throws an Error that names the setting
+ */
+export function temporalSettings(
+  env: TemporalConnectionEnv & { TEMPORAL_NAMESPACE: string },
+): TemporalSettings {
+  const credentials = readTemporalCredentials(env);
+  return { address: env.TEMPORAL_ADDRESS, namespace: env.TEMPORAL_NAMESPACE, ...credentials };
 }

@@ -9,6 +9,16 @@ const MAX_REASON_LENGTH = 500;
 const MAX_CLOSED = 10_000;
 const MAX_TROUBLED = 100;
 
+/** Another installation may use the namespace: its runs are on another task queue. */
+interface Listed {
+  client: Client;
+  taskQueue: string;
+}
+
+function ofQueue(taskQueue: string): string {
+  return `WorkflowType = '${RUN_WORKFLOW}' and TaskQueue = '${taskQueue}'`;
+}
+
 /**
  * Why a closed execution failed. Its result is the failure, whose cause (decrypted by the client) has the
  * reason.
@@ -31,14 +41,14 @@ export async function closeReason(handle: WorkflowHandle): Promise<string | null
  * attribute in their last workflow task, after their row was closed, so they are excluded.
  */
 export async function abnormallyClosed(
-  client: Client,
+  { client, taskQueue }: Listed,
   since: Date,
   attributes: boolean,
 ): Promise<{ runId: string; status: string }[]> {
   const prefix = runWorkflowId('');
   const { status } = SEARCH_ATTRIBUTES;
   const query =
-    `WorkflowType = '${RUN_WORKFLOW}' and CloseTime > '${since.toISOString()}' and ` +
+    `${ofQueue(taskQueue)} and CloseTime > '${since.toISOString()}' and ` +
     `ExecutionStatus in ('Failed', 'Canceled', 'Terminated', 'TimedOut')` +
     (attributes ? ` and (${status} is null or ${status} not in ('faulted', 'cancelled'))` : '');
   const closed: { runId: string; status: string }[] = [];
@@ -55,10 +65,10 @@ export async function abnormallyClosed(
 }
 
 /** Runs whose workflow tasks fail. Needs the attribute `TemporalReportedProblems` of the server. */
-export async function troubled(client: Client): Promise<string[]> {
+export async function troubled({ client, taskQueue }: Listed): Promise<string[]> {
   const prefix = runWorkflowId('');
   const query =
-    `WorkflowType = '${RUN_WORKFLOW}' and ExecutionStatus = 'Running' and ` +
+    `${ofQueue(taskQueue)} and ExecutionStatus = 'Running' and ` +
     `TemporalReportedProblems in ('category=WorkflowTaskFailed', 'category=WorkflowTaskTimedOut')`;
   const found: string[] = [];
   for await (const { workflowId } of client.workflow.list({ query, pageSize: MAX_TROUBLED })) {

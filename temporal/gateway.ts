@@ -68,7 +68,9 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
     closeReason: (runId) => call(() => unlessGone(null, () => closeReason(handle(runId)))),
     abnormallyClosed: (since) =>
       call(() =>
-        tryAttributes(has.runAttributes, (attributes) => abnormallyClosed(client, since, attributes)),
+        tryAttributes(has.runAttributes, (attributes) =>
+          abnormallyClosed({ client, taskQueue }, since, attributes),
+        ),
       ),
     workflowTaskAttempt: (runId) =>
       call(() =>
@@ -78,7 +80,7 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
       call(() =>
         tryAttributes(
           has.reportedProblems,
-          async (reported) => (reported ? troubled(client) : []),
+          async (reported) => (reported ? troubled({ client, taskQueue }) : []),
           () => (has.reportedProblems = false),
         ),
       ),

@@ -83,7 +83,7 @@ const DEFLATE = Buffer.from('deflate-raw');
 const LOCATION = 'location';
 const STORE = Buffer.from('cadenza-store');
 /** Id of the workflow that the payload belongs to. */
-const WORKFLOW = 'workflow-id';
+export const WORKFLOW_METADATA = 'workflow-id';
 /** Marks payloads with authenticated metadata; older ones lack this member. */
 const FORMAT = 'format';
 const AUTHENTICATED = Buffer.from('2');
@@ -204,7 +204,7 @@ function encode(
   if (isNothing(payload)) return payload;
   const plain = PayloadMessage.encode(payload).finish();
   const metadata: Metadata = { encoding: ENCRYPTED, [KEY_ID]: keys.id, [FORMAT]: AUTHENTICATED };
-  if (workflowId !== null) metadata[WORKFLOW] = workflowId;
+  if (workflowId !== null) metadata[WORKFLOW_METADATA] = workflowId;
   if (plain.length < COMPRESS_FROM_BYTES) return sealed(keys, metadata, plain);
   return encodeBig(keys, store, metadata, plain);
 }
@@ -244,7 +244,7 @@ function decode(decoder: Decoder, payload: Payload, context: Context): Payload |
   const keys = keyNamed(decoder, textOf(id));
   const data = payload.data ?? new Uint8Array();
   if (!metadata[FORMAT]) return decodeUnbound(decoder, keys, metadata, data);
-  const owner = metadata[WORKFLOW];
+  const owner = metadata[WORKFLOW_METADATA];
   const workflowId = boundTo(context);
   // Without a context (a call by Temporal's UI) there is no workflow to compare with. A payload without a
   // workflow does not fit a bound one.
@@ -337,7 +337,7 @@ function sealed(keys: Keys, metadata: Metadata, plain: Uint8Array): Payload {
 /** Associated data of the cipher: all metadata that determines how to read the data and whose it is. */
 function associated(metadata: Metadata): Buffer {
   return Buffer.from(
-    [FORMAT, KEY_ID, COMPRESSION, LOCATION, WORKFLOW]
+    [FORMAT, KEY_ID, COMPRESSION, LOCATION, WORKFLOW_METADATA]
       .map((name) => `${name}=${textOf(metadata[name])}`)
       .join('\n'),
   );

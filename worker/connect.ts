@@ -6,16 +6,25 @@ import { isUnavailable } from '../temporal/grpc-failures.ts';
 
 const PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
+/** How often a key that may be replaced is looked at. */
+const KEY_CHECK_MS = 2_000;
 
-/** Waits for Temporal without a time limit, because a worker may start before it. */
+/**
+ * Waits for Temporal without a time limit, because a worker may start before it. An API key that is replaced
+ * in its file is used from then on.
+ */
 export async function connectNative(settings: TemporalSettings, logger: Logger): Promise<NativeConnection> {
   for (;;) {
     try {
-      return await NativeConnection.connect({
+      const { apiKey } = settings;
+      const key = typeof apiKey === 'function' ? apiKey() : apiKey;
+      const connection = await NativeConnection.connect({
         address: settings.address,
-        ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
+        ...(key === undefined ? {} : { apiKey: key }),
         ...(settings.tls === undefined ? {} : { tls: settings.tls }),
       });
+      if (typeof apiKey === 'function') followKey(connection, apiKey, key, logger);
+      return connection;
     } catch (error) {
       logger.warn({ err: error, address: settings.address }, 'Temporal is unavailable, trying again');
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
@@ -37,4 +46,27 @@ export async function persistently<T>(logger: Logger, step: () => Promise<T>): P
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
+}
+
+/** Ends when the connection is closed, whose new key is refused. */
+function followKey(
+  connection: NativeConnection,
+  apiKey: () => string,
+  first: string | undefined,
+  logger: Logger,
+): void {
+  let used = first;
+  const timer = setInterval(() => {
+    const next = apiKey();
+    if (next === used) return;
+    used = next;
+    connection.setApiKey(next).then(
+      () => logger.info('the API key for Temporal was replaced'),
+      (error: unknown) => {
+        clearInterval(timer);
+        logger.debug({ err: error }, 'the connection to Temporal is closed');
+      },
+    );
+  }, KEY_CHECK_MS);
+  timer.unref();
 }

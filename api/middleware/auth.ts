@@ -42,7 +42,7 @@ export interface AuthDeps {
   knownCallers: KnownCallers;
   knownWorkers: Pick<KnownWorkers, 'find'>;
   /** Of a resource with tokens of its own. It takes no cookies. */
-  resource?: { audience: string; metadataPath: string };
+  resource?: { audience: string; metadataPath: string } | undefined;
 }
 
 /** What decides who may call an operation. */
@@ -58,6 +58,7 @@ type AuthRule = Pick<
   | 'proof'
   | 'scope'
   | 'workflowIn'
+  | 'resource'
 >;
 
 /**
@@ -85,7 +86,7 @@ export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
       await next();
     };
   }
-  const identify = identification(deps);
+  const identify = identification(withResource(deps, endpoint));
   return async (ctx, next) => {
     const sent = serviceToken === undefined ? null : bearerToken(ctx);
     if (serviceToken !== undefined && sent !== null && sameSecret(sent, serviceToken)) {
@@ -121,6 +122,12 @@ export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
     await checkScope(deps.fork, ctx, found.actor, endpoint);
     await next();
   };
+}
+
+function withResource(deps: AuthDeps, { resource: path }: AuthRule): AuthDeps {
+  if (path === undefined) return deps;
+  const resource = { audience: `${deps.issuer}${path}`, metadataPath: resourceMetadataPath };
+  return { ...deps, resource };
 }
 
 /** The caller with the rights that count for the request. @throws 403 */

@@ -2,6 +2,8 @@ import type { Middleware } from 'koa';
 
 /** Only Temporal's UI may call this path, whatever CORS_ORIGINS allows. */
 export const CODEC_PATH = /^(?:\/api\/v1)?\/temporal-codec\//;
+/** The UI sends its user's access token, and the ID token beside it. */
+const ALLOWED_HEADERS = 'Authorization, Authorization-Extras, Content-Type, X-Namespace';
 const loopback = ['localhost', '127.0.0.1', '[::1]'];
 
 /** CORS for the codec endpoint: allows the origin of Temporal's UI and no other. */
@@ -15,7 +17,7 @@ export function codecCorsMiddleware(temporalUiUrl: string): Middleware {
     ctx.set('Access-Control-Allow-Origin', origin);
     if (ctx.method !== 'OPTIONS') return next();
     ctx.set('Access-Control-Allow-Methods', 'POST');
-    ctx.set('Access-Control-Allow-Headers', 'Content-Type, X-Namespace');
+    ctx.set('Access-Control-Allow-Headers', ALLOWED_HEADERS);
     ctx.set('Access-Control-Max-Age', '600');
     ctx.status = 204;
   };

@@ -33,6 +33,7 @@ import { marketplaceEndpoints } from './marketplace/routes.ts';
 import { notificationEndpoints } from './notifications/routes.ts';
 import { authorizeEndpoints } from './oauth/authorize.ts';
 import { oauthMetadataEndpoints } from './oauth/metadata.ts';
+import { openIdEndpoints } from './oauth/openid.ts';
 import { oauthClientEndpoints } from './oauth/registration.ts';
 import { schemaEndpoints } from './schemas/routes.ts';
 import { secretEndpoints } from './secrets/routes.ts';
@@ -41,6 +42,7 @@ import { teamEndpoints } from './teams/routes.ts';
 import { temporalCodecEndpoints } from './temporal-codec/routes.ts';
 import { directoryEndpoints } from './users/directory.ts';
 import { meEndpoints } from './users/me.ts';
+import { privacyEndpoints } from './users/privacy.ts';
 import { preferencesEndpoints } from './users/preferences.ts';
 import { secondFactorEndpoints } from './users/second-factor.ts';
 import { accessTokenEndpoints } from './users/tokens.ts';
@@ -61,6 +63,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('person', deviceEndpoints(deps)),
     ...scoped('none', authorizeEndpoints(deps)),
     ...scoped('none', oauthMetadataEndpoints(deps)),
+    ...scoped('none', openIdEndpoints(deps)),
     ...scoped('none', oauthClientEndpoints(deps)),
     ...scoped('account', issuerEndpoints(deps)),
     ...scoped('account', machineEndpoints()),
@@ -76,6 +79,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('person', secondFactorEndpoints(deps)),
     ...scoped('account', auditEndpoints(deps)),
     ...scoped('account', userEndpoints(deps)),
+    ...scoped('account', privacyEndpoints(deps)),
     ...scoped('account', teamEndpoints()),
     ...scoped('agents', agentEndpoints(deps)),
     ...scoped('agents', agentDocsEndpoints()),

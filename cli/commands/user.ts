@@ -133,6 +133,60 @@ const transfer = command({
   },
 });
 
+const personalData = command({
+  brief: 'Print what is stored about a user as NDJSON; for admins. Without USER: about you',
+  details: 'Secrets, hashes and keys are not in it. The request is in the audit log.',
+  arguments: [optional('USER', 'Id or username')],
+  run: async (cli, _flags, given) => {
+    const { signal } = cli;
+    const data =
+      given === undefined
+        ? await cli.client.call('getMyPersonalData', { signal })
+        : await cli.client.call('getPersonalData', { path: { id: await userId(cli, given) }, signal });
+    cli.out.text(typeof data === 'string' ? data : await data.text());
+  },
+});
+
+const erase = command({
+  brief: "Erase a user's personal data; for admins. It cannot be undone",
+  details:
+    'The account is emptied; its id stays, because history names it. Hand over first what the user owns: ' +
+    'cadenza user transfer. Needs a log-in at most five minutes ago. --dry-run shows what would happen.',
+  flags: {
+    dryRun: flag('Only show what would happen'),
+    runs: choice('Ended runs that the user owns. Default: keep', ['keep', 'remove']),
+    confirm: text('The username, instead of typing it when asked', 'USERNAME'),
+  },
+  arguments: [USER],
+  run: async (cli, { dryRun, runs, confirm: typed }, given) => {
+    const path = { id: await userId(cli, given) };
+    const body = runs === undefined ? {} : { runs };
+    const { signal } = cli;
+    if (dryRun === true) {
+      await cli.out.value(
+        await cli.client.call('eraseUser', { path, body: { ...body, dry_run: true }, signal }),
+      );
+      return;
+    }
+    const confirmed = typed ?? (await ask(cli, `Type the username to erase ${given} for ever: `));
+    const report = await cli.client.call('eraseUser', {
+      path,
+      body: { ...body, confirm: confirmed },
+      signal,
+    });
+    await cli.out.value(report);
+  },
+});
+
+const erasure = command({
+  brief: "Show the report of the erasure of a user's data; for admins",
+  arguments: [USER],
+  run: async (cli, _flags, given) => {
+    const path = { id: await userId(cli, given) };
+    await cli.out.value(await cli.client.call('getErasure', { path, signal: cli.signal }));
+  },
+});
+
 const identityView: View<UserIdentity> = {
   columns: [
     ['id', ({ id }) => id],
@@ -238,6 +292,9 @@ const userRoutes = {
   create,
   update,
   transfer,
+  personalData,
+  erase,
+  erasure,
   identities,
   link,
   unlink,

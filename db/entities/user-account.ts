@@ -24,6 +24,8 @@ export const UserAccount = defineEntity({
     budget: p.json<Budget>().nullable(),
     /** What replaces the settings for this user. */
     quotas: p.json<Quotas>().nullable(),
+    /** The person's data was erased; the row stays, because history names its id. */
+    erased_at: p.datetime().nullable(),
     created_at: p.datetime(),
     updated_at: p.datetime(),
   },

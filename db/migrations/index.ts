@@ -56,6 +56,8 @@ import { Migration202611231756Quotas } from './202611231756-quotas.ts';
 import { Migration202611231812AuditVia } from './202611231812-audit-via.ts';
 import { Migration202611231822TeamEvents } from './202611231822-team-events.ts';
 import { Migration202611231832TeamMoves } from './202611231832-team-moves.ts';
+import { Migration202611231807Openid } from './202611231807-openid.ts';
+import { Migration202611231817Erasure } from './202611231817-erasure.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -112,6 +114,8 @@ export const migrations = [
   { name: '202611231812-audit-via', class: Migration202611231812AuditVia },
   { name: '202611231822-team-events', class: Migration202611231822TeamEvents },
   { name: '202611231832-team-moves', class: Migration202611231832TeamMoves },
+  { name: '202611231807-openid', class: Migration202611231807Openid },
+  { name: '202611231817-erasure', class: Migration202611231817Erasure },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

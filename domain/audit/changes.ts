@@ -23,7 +23,6 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'status',
   'to',
   'type',
-  'username',
   'version',
   'visibility',
 ]);

@@ -54,9 +54,11 @@ export async function listAudit(
   if (page.after) where.add('(e.at, e.id) < (?::timestamptz, ?::bigint)', ...page.after);
   return em.execute<AuditEntry[]>(
     `select e.id::text as id, to_char(e.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
-            e.actor_id, e.actor_name, e.action, e.outcome, e.object_type, e.object_id, e.credential,
+            e.actor_id, coalesce(u.username, e.actor_name) as actor_name, e.action,
+            e.outcome, e.object_type, e.object_id, e.credential,
             e.credential_id, e.via, e.address, e.user_agent, e.request_id, e.data
-       from audit_entry e where ${where.sql} order by e.at desc, e.id desc limit ?`,
+       from audit_entry e left join user_account u on u.id = e.actor_id
+      where ${where.sql} order by e.at desc, e.id desc limit ?`,
     [...where.values, page.limit],
   );
 }

@@ -72,16 +72,15 @@ const MAX_DATA = 8_000;
 const INSERT = new Prepared(
   `insert into audit_entry (actor_id, actor_name, action, outcome, object_type, object_id, credential,
                             credential_id, via, address, user_agent, request_id, data)
-   values (?, coalesce(?, (select username from user_account where id = ?)),
-           ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::jsonb)`,
+   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::jsonb)`,
 );
 
 export async function writeAudit(em: EntityManager, origin: AuditOrigin, note: AuditNote): Promise<void> {
   const actor = note.actor ?? { id: origin.actorId, name: origin.actorName };
   await INSERT.execute(em, [
     actor.id,
-    short(actor.name),
-    actor.name === null ? actor.id : null,
+    // Entries cannot be changed, so they name people by their ids; readers see the present names.
+    actor.id === null ? short(actor.name) : null,
     note.action,
     note.outcome ?? 'done',
     note.objectType ?? null,

@@ -15,6 +15,8 @@ export const ACCESS_TOKEN_SECONDS = 900;
 export const AUDIENCE = 'cadenza';
 /** Path of the MCP server, below the base URL. Tokens for this resource are of no use elsewhere. */
 export const MCP_PATH = '/mcp';
+/** Path of the codec for Temporal's UI, below the base URL: its tokens are of no use elsewhere either. */
+export const CODEC_RESOURCE = '/temporal-codec';
 /** `client_id` of tokens that users got for themselves, by their password or by the device flow. */
 export const FIRST_PARTY_CLIENT = 'cadenza';
 
@@ -38,10 +40,10 @@ export type ExpiringClaims = z.output<typeof expiringClaimsSchema>;
 
 /** The audience of tokens for a resource (RFC 8707); null stands for the whole API. */
 export function audienceOf(issuer: string, resource: string | null): string {
-  const mcp = `${issuer}${MCP_PATH}`;
   const placeOf = (url: string): string =>
     `${new URL(url).origin}${new URL(url).pathname.replace(/\/$/, '')}`;
-  return resource !== null && placeOf(resource) === placeOf(mcp) ? mcp : AUDIENCE;
+  const own = [MCP_PATH, CODEC_RESOURCE].map((path) => `${issuer}${path}`);
+  return own.find((one) => resource !== null && placeOf(resource) === placeOf(one)) ?? AUDIENCE;
 }
 
 /** `scope` holds the roles, as the token response does. */

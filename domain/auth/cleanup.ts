@@ -25,7 +25,7 @@ export async function removeExpired(em: EntityManager): Promise<number> {
     // Never approved within a day, or idle: without a session, and not approved for 90 days.
     [
       'oauth_client',
-      `created_at < now() - interval '1 day'
+      `created_at < now() - interval '1 day' and not from_settings
          and coalesce(approved_at < now() - interval '90 days', true)
          and not exists (select 1 from auth_session s
                           where s.oauth_client_id = oauth_client.id and s.revoked_at is null

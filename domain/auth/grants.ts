@@ -5,6 +5,7 @@ import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { ACCESS_TOKEN_SECONDS, audienceOf, signAccessToken } from './access-token.ts';
 import { writeAudit } from '../audit/write.ts';
+import { signIdToken } from '../oauth/openid.ts';
 import { DECIDE_SCOPE } from '../oauth/scopes.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { clientSecretFits } from './clients.ts';
@@ -20,6 +21,8 @@ export interface TokenAnswer {
   expires_in: number;
   refresh_token?: string;
   scope: string;
+  /** Of OpenID Connect. */
+  id_token?: string;
 }
 
 export interface GrantDeps {
@@ -73,8 +76,9 @@ export async function refreshGrant(
   return session ? sessionAnswer(deps, session) : null;
 }
 
-function scopeTextOf({ roles, mayDecide, scopes }: Session): string {
-  return (scopes ?? [...roles, ...(mayDecide ? [DECIDE_SCOPE] : [])]).join(' ');
+function scopeTextOf({ roles, mayDecide, scopes, openid }: Session): string {
+  const rights = scopes ?? [...roles, ...(mayDecide ? [DECIDE_SCOPE] : [])];
+  return [...(openid?.scopes ?? []), ...rights].join(' ');
 }
 
 /** The tokens of a session. */
@@ -91,12 +95,15 @@ export async function sessionAnswer(deps: GrantDeps, session: Session): Promise<
   };
   const audience = audienceOf(deps.issuer, session.resource);
   const token = await signAccessToken(deps.keys, deps.issuer, claims, audience);
+  const { openid: grant, userId, clientId } = session;
+  const idToken = grant === null ? null : await signIdToken(deps, { userId, clientId, grant }, token);
   return {
     access_token: token,
     token_type: 'Bearer',
     expires_in: ACCESS_TOKEN_SECONDS,
     refresh_token: session.refreshToken,
     scope,
+    ...(idToken === null ? {} : { id_token: idToken }),
   };
 }
 

@@ -7,7 +7,8 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { writeAudit, type AuditOrigin } from '../audit/write.ts';
 import { FIRST_PARTY_CLIENT } from './access-token.ts';
-import { limitRoles } from './actor.ts';
+import { hasRole, limitRoles } from './actor.ts';
+import type { OpenIdGrant } from '../oauth/openid.ts';
 
 /** The longest that a session may be idle; the settings can only shorten it. */
 export const SESSION_DAYS = 30;
@@ -31,6 +32,8 @@ export interface Session {
   mayDecide: boolean;
   /** Of its client; null: all that the role allows. */
   scopes: string[] | null;
+  /** What its client may learn of the user; null without OpenID Connect. */
+  openid: OpenIdGrant | null;
 }
 
 /** The OAuth client of a session, with what the user allowed it. */
@@ -40,6 +43,7 @@ export interface SessionClient {
   resource: string | null;
   mayDecide: boolean;
   scopes: string[] | null;
+  openid: OpenIdGrant | null;
 }
 
 /** Where a session was opened, for the list that its owner sees. */
@@ -102,8 +106,8 @@ export async function openSession(
   const [row] = await em.execute<{ auth_time: number | null }[]>(
     `insert into auth_session
        (id, user_id, expires_at, idle_seconds, ends_at, awaits_second_factor, address, user_agent,
-        by_password, oauth_client_id, role_limit, resource, may_decide, scopes)
-     values (?, ?, ${NEW_SESSION_LIMITS}, ?, ?, ?, ?, ?, ?, ?, ?::text[])
+        by_password, oauth_client_id, role_limit, resource, may_decide, scopes, openid)
+     values (?, ?, ${NEW_SESSION_LIMITS}, ?, ?, ?, ?, ?, ?, ?, ?::text[], ?::jsonb - 'nonce')
      returning case when by_password then extract(epoch from created_at)::int end as auth_time`,
     [
       sid,
@@ -117,6 +121,7 @@ export async function openSession(
       client?.resource ?? null,
       client?.mayDecide ?? false,
       client?.scopes ? arrayLiteral(client.scopes) : null,
+      client?.openid ? JSON.stringify(client.openid) : null,
     ],
   );
   const by = client ? 'oauth' : from.byPassword ? 'password' : 'device';
@@ -132,6 +137,7 @@ export async function openSession(
     resource: client?.resource ?? null,
     mayDecide: client?.mayDecide ?? false,
     scopes: client?.scopes ?? null,
+    openid: client?.openid ?? null,
   };
 }
 
@@ -173,15 +179,19 @@ interface RefreshRow {
   resource: string | null;
   may_decide: boolean;
   scopes: string[] | null;
+  openid: OpenIdGrant | null;
+  required_role: Role | null;
 }
 
 const REFRESH = `
   select r.id, r.used_at is not null as used, u.id as user_id, u.token_epoch, u.roles,
             case when s.by_password then extract(epoch from s.created_at)::int end as auth_time,
             s.role_limit, s.oauth_client_id as client_id, s.resource, s.may_decide, s.scopes,
+            s.openid, c.required_role,
             r.expires_at > now() and s.expires_at > now() and s.revoked_at is null
               and u.status = 'active' as valid
      from refresh_token r join auth_session s on s.id = r.session_id join user_account u on u.id = s.user_id
+     left join oauth_client c on c.id = s.oauth_client_id
      where r.token_hash = ?`;
 
 /**
@@ -218,6 +228,10 @@ export async function rotateSession(
   if (!row || row.used || !row.valid || (row.client_id ?? FIRST_PARTY_CLIENT) !== clientId) {
     return null;
   }
+  if (row.required_role !== null && !hasRole(row, row.required_role)) {
+    await revokeSession(em, locked.id);
+    return null;
+  }
   await em.execute('update refresh_token set used_at = now() where id = ?', [row.id]);
   await em.execute(`update auth_session set last_used_at = now(), expires_at = ${PROLONGED} where id = ?`, [
     locked.id,
@@ -233,6 +247,7 @@ export async function rotateSession(
     resource: row.resource,
     mayDecide: row.may_decide,
     scopes: row.scopes,
+    openid: row.openid,
   };
 }
 

@@ -58,6 +58,7 @@ export async function createUser(em: EntityManager, args: NewUser): Promise<User
     token_epoch: 1,
     budget: args.budget ?? null,
     quotas: null,
+    erased_at: null,
     created_at: now,
     updated_at: now,
   });
@@ -100,6 +101,7 @@ export async function updateUser(
   changes: UserChanges,
 ): Promise<UserAccount> {
   const { password, ...fields } = changes;
+  if (user.erased_at) throw conflict('erased', 'The data of this user was erased: create a new account.');
   checkGroups(changes.groups ?? [], user.groups);
   checkManaged(user, changes);
   await refuseTaken(em, changes, user.id);

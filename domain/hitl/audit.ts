@@ -67,7 +67,7 @@ export interface AuditRow {
   action: AuditAction;
   via: Via;
   actor_id: string | null;
-  /** The user's name at that time. */
+  /** The user's name at that time; of an erased user that of the account that is left. */
   actor_name: string | null;
   as_admin: boolean;
   data: Record<string, unknown>;
@@ -84,9 +84,11 @@ export async function listAudit(
   page: KeysetPage,
 ): Promise<AuditRow[]> {
   const rows = await em.execute<AuditRow[]>(
-    `select id, at, action, via, actor_id, actor_name, as_admin, data from hitl_audit
-      where task_id = ? and id > coalesce(?::uuid, '00000000-0000-0000-0000-000000000000')
-      order by id limit ?`,
+    `select a.id, a.at, a.action, a.via, a.actor_id, coalesce(a.actor_name, u.username) as actor_name,
+            a.as_admin, a.data
+       from hitl_audit a left join user_account u on u.id = a.actor_id
+      where a.task_id = ? and a.id > coalesce(?::uuid, '00000000-0000-0000-0000-000000000000')
+      order by a.id limit ?`,
     [task.id, page.after ?? null, page.limit],
   );
   if (!isUndecided(task.status) || ownsRunOf(actor, task) || isAdmin(actor)) return rows;

@@ -3,6 +3,7 @@ import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { badRequest } from '../errors.ts';
 import { findClient, type OAuthClient } from './clients.ts';
+import { openIdScopesIn } from './openid.ts';
 import { isRegistered } from './redirect-uri.ts';
 import { mayDecideBy, roleLimitOf, scopesIn } from './scopes.ts';
 
@@ -16,6 +17,9 @@ export const authorizationParameters = [
   'code_challenge',
   'code_challenge_method',
   'resource',
+  'nonce',
+  'prompt',
+  'max_age',
 ] as const;
 export type AuthorizationParameters = Partial<Record<string, string | undefined>>;
 
@@ -23,15 +27,26 @@ export interface AuthorizationRequest {
   client: OAuthClient;
   redirectUri: string;
   state: string | null;
-  codeChallenge: string;
+  /** Null for a client of the settings that protects its code by a nonce. */
+  codeChallenge: string | null;
   resource: string | null;
   roleLimit: Role;
   mayDecide: boolean;
   /** What it asks for beyond roles; null if it names roles only. */
   scopes: string[] | null;
+  /** Null without `openid`. */
+  openid: { scopes: string[]; nonce?: string } | null;
+  prompt: Prompt | null;
+  /** The user must have shown who it is within so many seconds; null: at any time. */
+  maxAgeSeconds: number | null;
 }
 
+const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const;
+type Prompt = (typeof PROMPTS)[number];
 const maxState = 2_000;
+const MAX_NONCE = 2_000;
+/** With `prompt=login`, who has just logged in is not asked again. */
+const JUST_NOW_SECONDS = 60;
 
 /**
  * Checks a request. Problems are answered here and never redirected: anybody may register a client, and a
@@ -58,28 +73,65 @@ export async function checkAuthorization(
   if ((parameters['response_mode'] ?? 'query') !== 'query') {
     throw badRequest('invalid_request', 'response_mode must be query.');
   }
-  const codeChallenge = parameters['code_challenge'] ?? '';
-  if (parameters['code_challenge_method'] !== 'S256' || !/^[\w-]{43}$/.test(codeChallenge)) {
-    throw badRequest('invalid_request', 'PKCE is required: code_challenge with code_challenge_method S256.');
-  }
+  const scope = parameters['scope'] ?? null;
+  const openid = openIdOf(scope, parameters['nonce']);
+  const codeChallenge = challengeOf(parameters, client.from_settings && openid?.nonce !== undefined);
   const state = parameters['state'] ?? null;
   if (state !== null && state.length > maxState) {
     throw badRequest('invalid_request', `state may have at most ${maxState} characters.`);
   }
-  const resource = parameters['resource'] ?? null;
-  if (resource !== null && !isOwnResource(issuer, resource)) {
-    throw badRequest('invalid_target', 'resource is not on this server.');
+  const asked = parameters['resource'] ?? null;
+  if (asked !== null && (!isOwnResource(issuer, asked) || (client.resource ?? asked) !== asked)) {
+    throw badRequest('invalid_target', 'resource is not on this server, or not for this client.');
   }
   return {
     client,
     redirectUri,
     state,
     codeChallenge,
-    resource,
-    roleLimit: roleLimitOf(parameters['scope'] ?? null),
-    mayDecide: mayDecideBy(parameters['scope'] ?? null),
-    scopes: scopesIn(parameters['scope'] ?? null),
+    resource: client.resource ?? asked,
+    roleLimit: client.required_role ?? roleLimitOf(scope),
+    mayDecide: client.required_role === null && mayDecideBy(scope),
+    scopes: client.required_role === null ? scopesIn(scope) : null,
+    openid,
+    ...promptOf(parameters),
   };
+}
+
+/** @throws 400 */
+function openIdOf(scope: string | null, nonce: string | undefined): AuthorizationRequest['openid'] {
+  const scopes = openIdScopesIn(scope);
+  if (scopes === null) return null;
+  if (nonce !== undefined && nonce.length > MAX_NONCE)
+    throw badRequest('invalid_request', `nonce may have at most ${MAX_NONCE} characters.`);
+  return { scopes, ...(nonce ? { nonce } : {}) };
+}
+
+/**
+ * The challenge of PKCE. A confidential client of the settings may have a nonce instead, as RFC 9700 section
+ * 2.1.1 permits; everybody else needs both.
+ */
+function challengeOf(parameters: AuthorizationParameters, isOptional: boolean): string | null {
+  const { code_challenge: challenge = '', code_challenge_method: method } = parameters;
+  if (isOptional && challenge === '' && method === undefined) return null;
+  if (method !== 'S256' || !/^[\w-]{43}$/.test(challenge)) {
+    throw badRequest('invalid_request', 'PKCE is required: code_challenge with code_challenge_method S256.');
+  }
+  return challenge;
+}
+
+/** OpenID Connect Core section 3.1.2.1. @throws 400 */
+function promptOf(
+  parameters: AuthorizationParameters,
+): Pick<AuthorizationRequest, 'prompt' | 'maxAgeSeconds'> {
+  const { prompt: asked = '', max_age: age = '' } = parameters;
+  const prompt = PROMPTS.find((one) => one === asked) ?? null;
+  if (asked !== '' && prompt === null)
+    throw badRequest('invalid_request', `prompt must be one of ${PROMPTS.join(', ')}.`);
+  if (age !== '' && !/^\d{1,9}$/.test(age)) throw badRequest('invalid_request', 'max_age must be seconds.');
+  const maxAge = age === '' ? null : Number(age);
+  if (prompt !== 'login') return { prompt, maxAgeSeconds: maxAge };
+  return { prompt, maxAgeSeconds: Math.min(maxAge ?? JUST_NOW_SECONDS, JUST_NOW_SECONDS) };
 }
 
 /** Whether a resource (RFC 8707) is this server or below it. `audienceOf` says what its tokens are for. */

@@ -6,7 +6,8 @@ import { isUuid } from '../../contracts/uuid.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { clientSecretFits, hashSecret } from '../auth/clients.ts';
-import { AppError, forbidden, notFound, OAuthError } from '../errors.ts';
+import type { Role } from '../../contracts/roles.ts';
+import { AppError, conflict, forbidden, notFound, OAuthError } from '../errors.ts';
 import { redirectUriProblem } from './redirect-uri.ts';
 
 const MAX_REDIRECT_URIS = 10;
@@ -25,6 +26,14 @@ export interface OAuthClient {
   auth_method: AuthMethod;
   created_at: Date;
   approved_at: Date | null;
+  /** Its `client_id` if it is not its id. */
+  handle: string | null;
+  /** The settings describe it, so it needs nobody's consent. */
+  from_settings: boolean;
+  /** Only users with this role may log in to it. */
+  required_role: Role | null;
+  /** What its tokens are for; null: what it asks for. */
+  resource: string | null;
 }
 
 /** The metadata that a client sends about itself, unchecked. */
@@ -43,7 +52,8 @@ export interface RegistrationLimits {
   perAddressAndDay: number;
 }
 
-const columns = 'id, name, client_uri, redirect_uris, auth_method, created_at, approved_at';
+const columns = `id, name, client_uri, redirect_uris, auth_method, created_at, approved_at, handle,
+  from_settings, required_role, resource`;
 
 /**
  * The secret is only in this answer; it is null for public clients.
@@ -147,10 +157,18 @@ function clientOf(row: ClientRow): OAuthClient {
   };
 }
 
+const NAMED = '(id = ? and handle is null or handle = ?)';
+
 export async function findClient(em: EntityManager, id: string): Promise<OAuthClient | null> {
-  const [row] = await em.execute<ClientRow[]>(`select ${columns} from oauth_client where id = ?`, [
+  const [row] = await em.execute<ClientRow[]>(`select ${columns} from oauth_client where ${NAMED}`, [
     isUuid(id) ? id : null,
+    id,
   ]);
+  return row ? clientOf(row) : null;
+}
+
+async function findClientById(em: EntityManager, id: string): Promise<OAuthClient | null> {
+  const [row] = await em.execute<ClientRow[]>(`select ${columns} from oauth_client where id = ?`, [id]);
   return row ? clientOf(row) : null;
 }
 
@@ -163,11 +181,15 @@ export interface ClientProof {
 
 /** The id of the client; null if it does not show who it is in the way that it registered. */
 export async function authenticateClient(em: EntityManager, proof: ClientProof): Promise<string | null> {
-  const [row] = await em.execute<{ id: string; auth_method: AuthMethod; secret_hash: string | null }[]>(
-    'select id, auth_method, secret_hash from oauth_client where id = ?',
-    [isUuid(proof.id) ? proof.id : null],
-  );
-  if (!row || row.auth_method !== proof.way) return null;
+  const [row] = await em.execute<
+    { id: string; auth_method: AuthMethod; secret_hash: string | null; from_settings: boolean }[]
+  >(`select id, auth_method, secret_hash, from_settings from oauth_client where ${NAMED}`, [
+    isUuid(proof.id) ? proof.id : null,
+    proof.id,
+  ]);
+  // Libraries try one way of sending a secret after the other; a secret it has to be.
+  const way = row?.from_settings === true && proof.way !== 'none' ? row.auth_method : proof.way;
+  if (!row || row.auth_method !== way) return null;
   return row.auth_method === 'none' || clientSecretFits(proof.secret ?? '', row.secret_hash) ? row.id : null;
 }
 
@@ -180,8 +202,11 @@ export async function listRegisteredClients(em: EntityManager, page: KeysetPage)
   return rows.map(clientOf);
 }
 
-/** Ends the client's sessions too. @throws 404 */
+/** Ends the client's sessions too. @throws 404, 409 for one of the settings */
 export async function deleteRegisteredClient(em: EntityManager, id: string): Promise<void> {
-  const deleted = await em.execute<object[]>('delete from oauth_client where id = ? returning 1', [id]);
-  if (deleted.length === 0) throw notFound('client');
+  const client = await findClientById(em, id);
+  if (!client) throw notFound('client');
+  if (client.from_settings)
+    throw conflict('from_settings', 'The settings describe this client (TEMPORAL_UI_CLIENT_SECRET).');
+  await em.execute('delete from oauth_client where id = ?', [id]);
 }

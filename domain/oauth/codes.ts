@@ -4,10 +4,11 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
-import { limitRoles, type Actor } from '../auth/actor.ts';
+import { hasRole, limitRoles, type Actor } from '../auth/actor.ts';
 import { hashToken, openSession, revokeSession, type OpenedFrom, type Session } from '../auth/sessions.ts';
 import { OAuthError } from '../errors.ts';
 import type { AuthorizationRequest } from './authorization.ts';
+import type { OpenIdGrant } from './openid.ts';
 
 const CODE_SECONDS = 60;
 
@@ -18,15 +19,15 @@ const CODE_SECONDS = 60;
 export async function issueCode(
   em: EntityManager,
   request: AuthorizationRequest,
-  approver: { user: Pick<Actor, 'id' | 'roles'>; sid: string },
+  approver: { user: Pick<Actor, 'id' | 'roles'>; sid: string; authTime: number | null },
 ): Promise<string> {
   const [roleLimit = 'viewer'] = limitRoles(approver.user.roles, request.roleLimit);
   const code = randomBytes(32).toString('base64url');
   await em.execute(
     `insert into oauth_code (code_hash, client_id, user_id, token_epoch, approved_by, redirect_uri,
-                             code_challenge, resource, role_limit, may_decide, scopes,
+                             code_challenge, resource, role_limit, may_decide, scopes, openid,
                              expires_at)
-     select ?, ?, u.id, u.token_epoch, ?, ?, ?, ?, ?, ?, ?::text[], now() + make_interval(secs => ?)
+     select ?, ?, u.id, u.token_epoch, ?, ?, ?, ?, ?, ?, ?::text[], ?::jsonb, now() + make_interval(secs => ?)
        from user_account u where u.id = ?`,
     [
       hashToken(code),
@@ -38,6 +39,7 @@ export async function issueCode(
       roleLimit,
       request.mayDecide,
       request.scopes === null ? null : arrayLiteral(request.scopes),
+      request.openid === null ? null : JSON.stringify({ ...request.openid, auth_time: approver.authTime }),
       CODE_SECONDS,
       approver.user.id,
     ],
@@ -59,11 +61,13 @@ interface CodeRow {
   token_epoch: number;
   approved_by: string;
   redirect_uri: string;
-  code_challenge: string;
+  code_challenge: string | null;
   resource: string | null;
   role_limit: Role;
   may_decide: boolean;
   scopes: string[] | null;
+  openid: OpenIdGrant | null;
+  required_role: Role | null;
   expired: boolean;
   used: boolean;
   session_id: string | null;
@@ -82,10 +86,10 @@ export async function redeemCode(
   const codeHash = hashToken(redemption.code);
   const redeemed = await em.transactional(async (tx) => {
     const [row] = await tx.execute<CodeRow[]>(
-      `select client_id, user_id, token_epoch, approved_by, redirect_uri, code_challenge, resource,
-              role_limit, may_decide, scopes, expires_at <= clock_timestamp() as expired,
-              used_at is not null as used, session_id
-         from oauth_code where code_hash = ? for update`,
+      `select o.client_id, o.user_id, o.token_epoch, o.approved_by, o.redirect_uri, o.code_challenge,
+              o.resource, o.role_limit, o.may_decide, o.scopes, o.openid, c.required_role,
+              o.expires_at <= clock_timestamp() as expired, o.used_at is not null as used, o.session_id
+         from oauth_code o join oauth_client c on c.id = o.client_id where o.code_hash = ? for update of o`,
       [codeHash],
     );
     // Another client's code is as good as unknown, and must not be spent by whoever stole it.
@@ -106,14 +110,20 @@ export async function redeemCode(
 
 function mismatch(row: CodeRow, { verifier, redirectUri, resource }: Redemption): OAuthError | null {
   if (!verifierFits(verifier, row.code_challenge)) return invalidGrant();
-  if (redirectUri !== null && redirectUri !== row.redirect_uri) return invalidGrant();
+  // OpenID Connect Core section 3.1.3.1 demands it.
+  const isNeeded = row.openid !== null;
+  if ((isNeeded || redirectUri !== null) && redirectUri !== row.redirect_uri) return invalidGrant();
   return resource === null || resource === row.resource
     ? null
     : new OAuthError('invalid_target', 'resource is not the one that the user approved');
 }
 
-/** RFC 7636 section 4.6, `S256`. */
-function verifierFits(verifier: string | null, challenge: string): boolean {
+/**
+ * RFC 7636 section 4.6, `S256`. A verifier without a challenge says that the request was another one
+ * (RFC 9700 section 4.8.2).
+ */
+function verifierFits(verifier: string | null, challenge: string | null): boolean {
+  if (challenge === null) return verifier === null;
   if (verifier === null || !/^[\w.~-]{43,128}$/.test(verifier)) return false;
   const [own, expected] = [
     createHash('sha256').update(verifier).digest(),
@@ -133,13 +143,14 @@ async function openClientSession(
       where u.id = ? and u.token_epoch = ? and u.status = 'active' for share of u`,
     [row.approved_by, row.user_id, row.token_epoch],
   );
-  if (!user) return invalidGrant();
+  if (!user || (row.required_role !== null && !hasRole(user, row.required_role))) return invalidGrant();
   const client = {
     id: row.client_id,
     roleLimit: row.role_limit,
     resource: row.resource,
     mayDecide: row.may_decide,
     scopes: row.scopes,
+    openid: row.openid,
   };
   return openSession(em, user, { ...from, byPassword: false, approvedBy: row.approved_by, client });
 }

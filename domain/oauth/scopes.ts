@@ -11,10 +11,21 @@ export const DECIDE_SCOPE = 'hitl:decide';
 /** What a client gets that asks for nothing. Administration has to be asked for by name. */
 const defaultLimit: Role = 'builder';
 
-/** Unknown scopes have no effect, as RFC 6749 section 3.3 permits. */
+/**
+ * Unknown scopes have no effect, as RFC 6749 section 3.3 permits. Who asks with `openid` for nothing else
+ * wants to know who the user is, and gets no rights.
+ */
 export function roleLimitOf(scope: string | null): Role {
   const asked = (scope ?? '').split(' ');
-  return ROLES.findLast((role) => asked.includes(role)) ?? defaultLimit;
+  const role = ROLES.findLast((one) => asked.includes(one));
+  return role ?? (isIdentityOnly(scope) ? 'viewer' : defaultLimit);
+}
+
+/** Whether `openid` is all that was asked for, besides what goes along with it. */
+function isIdentityOnly(scope: string | null): boolean {
+  const asked = (scope ?? '').split(' ');
+  const isMore = asked.some((one) => isScopeText(one) || ROLES.some((role) => role === one));
+  return asked.includes('openid') && !isMore;
 }
 
 export function mayDecideBy(scope: string | null): boolean {
@@ -22,11 +33,13 @@ export function mayDecideBy(scope: string | null): boolean {
 }
 
 /**
- * The finer scopes that were asked for; null if there are none but `hitl:decide`, which goes along with
+ * The finer scopes that were asked for, none for who asks only for `openid`; null if there are
+ * none but `hitl:decide`, which goes along with
  * roles.
  */
 export function scopesIn(scope: string | null): string[] | null {
   const asked = [...new Set((scope ?? '').split(' '))].filter(isScopeText).slice(0, MAX_SCOPES);
+  if (isIdentityOnly(scope)) return [];
   const isFine = asked.some((one) => one !== DECIDE_SCOPE && !ROLES.some((role) => role === one));
   return isFine ? asked : null;
 }

@@ -21,17 +21,33 @@ const PAYLOADS = 100;
  */
 export function removeEndedRuns(em: EntityManager, days: number): Promise<{ runs: number; files: string[] }> {
   return em.transactional(async (tx) => {
-    const { runs, files } = await deleteRuns(tx, days);
+    const { runs, files } = await deleteRuns(tx, { days });
     return { runs, files: await deleteUnusedFiles(tx, files) };
   });
 }
 
-async function deleteRuns(em: EntityManager, days: number): Promise<{ runs: number; files: string[] }> {
+/**
+ * Removes one batch of a person's ended runs, from the leaves of their trees upwards, in the caller's
+ * transaction. What hangs on runs of others stays until their time.
+ */
+export async function removeRunsOf(
+  em: EntityManager,
+  ownerId: string,
+): Promise<{ runs: number; files: string[] }> {
+  const { runs, files } = await deleteRuns(em, { ownerId });
+  return { runs, files: await deleteUnusedFiles(em, files) };
+}
+
+/** Which runs may go: those that ended so many days ago, or all ended ones of an owner. */
+type Removable = { days: number } | { ownerId: string };
+
+async function deleteRuns(em: EntityManager, which: Removable): Promise<{ runs: number; files: string[] }> {
+  const [days, ownerId] = 'days' in which ? [which.days, null] : [0, which.ownerId];
   const [row] = await em.execute<{ runs: number; files: string[] }[]>(
     `with over as (select clock_timestamp() - ? * interval '1 day' as at),
      old as (
        select r.id, r.last_seq, r.finished_at from run r
-        where r.finished_at < (select at from over)
+        where r.finished_at < (select at from over) and (?::uuid is null or r.owner_id = ?::uuid)
           and not exists (select 1 from run child where child.parent_run_id = r.id)
           and not exists (select 1 from run retry where retry.retry_of = r.id and retry.status = 'pending')
           and not exists (select 1 from run root
@@ -50,7 +66,7 @@ async function deleteRuns(em: EntityManager, days: number): Promise<{ runs: numb
                                               and r.id not in (select id from over_now)))
      select (select count(*)::int from gone) as runs,
             (select coalesce(json_agg(file_id), '[]') from used) as files`,
-    [days, RUNS, EVENTS],
+    [days, ownerId, ownerId, RUNS, EVENTS],
   );
   return row ?? { runs: 0, files: [] };
 }

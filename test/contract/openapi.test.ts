@@ -236,6 +236,7 @@ test('operations with a token declare 401, errors are problems, and lists are pa
     'GET /catalogs/default',
     'GET /.well-known/jwks.json',
     'GET /.well-known/oauth-authorization-server',
+    'GET /.well-known/openid-configuration',
     'POST /temporal-codec/{capability}/decode',
     'POST /hooks/{id}',
     'GET /callbacks/{token}',

@@ -140,6 +140,27 @@ test('the codec endpoint decrypts data, summaries and failures', async () => {
     expect(text).toContain(word);
 });
 
+test("an admin's token decrypts too, and the audit log says whose run it was", async () => {
+  const payloads = (await payloadsOf()).map(json);
+  const admin = await platform.as('admin');
+  const decoded = await admin.post('/temporal-codec/decode', { payloads }, { headers: { origin: ui } });
+  expect([decoded.status, decoded.headers.get('access-control-allow-origin')]).toEqual([200, ui]);
+  const texts = (decoded.body.payloads as { data: string }[]).map(({ data }) =>
+    Buffer.from(data, 'base64').toString(),
+  );
+  expect(texts.join()).toContain('operation-marzipan');
+  await admin.post('/temporal-codec/decode', { payloads });
+  const written = async () => (await admin.get('/audit?action=decodePayloads')).body as RunRecord[];
+  const runs = (await written()).flatMap(({ details }) => details['workflows'] as string[]);
+  expect(runs.filter((id) => id === run['temporal'].workflow_id)).toHaveLength(1);
+  expect(JSON.stringify(await written())).not.toContain('marzipan');
+  for (const role of ['builder', 'approver'] as const)
+    expect((await (await platform.as(role)).post('/temporal-codec/decode', { payloads })).status).toBe(403);
+  expect((await platform.anonymous.post('/temporal-codec/decode', { payloads })).status).toBe(401);
+  const forged = payloads.map((payload) => ({ ...payload, data: Buffer.from('forged').toString('base64') }));
+  expect((await admin.post('/temporal-codec/decode', { payloads: forged })).status).toBe(422);
+});
+
 test("only pages of Temporal's UI may call the codec endpoint, by every name of this machine", async () => {
   const ask = (origin: string) =>
     platform.anonymous.request('OPTIONS', `/temporal-codec/${token}/decode`, {
@@ -155,7 +176,7 @@ test("only pages of Temporal's UI may call the codec endpoint, by every name of 
       allowed.status,
       allowed.headers.get('access-control-allow-origin'),
       allowed.headers.get('access-control-allow-headers'),
-    ]).toEqual([204, origin, 'Content-Type, X-Namespace']);
+    ]).toEqual([204, origin, 'Authorization, Authorization-Extras, Content-Type, X-Namespace']);
   }
   for (const origin of ['https://evil.example', 'https://app.example.com', 'http://127.0.0.1:8234', 'null']) {
     expect((await ask(origin)).headers.get('access-control-allow-origin')).toBeNull();

@@ -48,6 +48,7 @@ const adminOnly: Standing = {
   owner: 403,
   admin: 'allowed',
 };
+const nobody: Standing = { ...adminOnly, admin: 403 };
 /** A candidate and admins may act on a human task, the owner of its run may only read it. */
 const taskSeen: Standing = { ...hidden, candidate: 'allowed' };
 const taskActed: Standing = { ...taskSeen, owner: 403 };
@@ -148,6 +149,11 @@ export const accessRules: Record<string, Rule | 'public'> = {
   getMcpResourceMetadata: 'public',
   // The path holds a capability, which has its own test.
   decodeTemporalPayloads: 'public',
+  decodePayloads: rule('admin', { none: adminOnly }),
+  getOpenIdConfiguration: 'public',
+  // Without a session of OpenID Connect they are for nobody.
+  getUserInfo: rule('viewer', { none: nobody }),
+  postUserInfo: rule('viewer', { none: nobody }),
   getMetrics: rule('admin', { none: adminOnly }),
 
   // External issuers and identities.
@@ -207,6 +213,10 @@ export const accessRules: Record<string, Rule | 'public'> = {
   createUser: forRole('admin'),
   getUser: rule('admin', { user: adminOnly }),
   updateUser: rule('admin', { user: adminOnly }),
+  getMyPersonalData: rule('viewer', { none: everybody }),
+  getPersonalData: rule('admin', { user: adminOnly }),
+  getErasure: rule('admin', { user: adminOnly }),
+  eraseUser: rule('admin', { user: adminOnly }),
   transferUser: rule('admin', { user: adminOnly }),
   listUserClients: rule('admin', { user: adminOnly }),
   deleteUserClient: rule('admin', { user: adminOnly }),

@@ -29,7 +29,7 @@ const auditRecord = z
     actor: z
       .object({ id: uuid, username: z.string().nullable() })
       .nullable()
-      .meta({ description: 'Whoever did it, by the name of that time. Of a failed log-in: whose account.' }),
+      .meta({ description: 'Whoever did it, by the present name. Of a failed log-in: whose account.' }),
     action: z
       .string()
       .meta({ description: 'An `operationId`, or a name of docs/audit.md such as `log_in`.' }),

@@ -3,7 +3,13 @@ import type { Context } from 'koa';
 import * as z from 'zod';
 
 import type { EntityManager } from '../../../db/orm.ts';
-import { AUDIENCE, MCP_PATH, claimsSchema, type Claims } from '../../../domain/auth/access-token.ts';
+import {
+  AUDIENCE,
+  CODEC_RESOURCE,
+  MCP_PATH,
+  claimsSchema,
+  type Claims,
+} from '../../../domain/auth/access-token.ts';
 import { anonymous } from '../../../domain/auth/actor.ts';
 import { revokeAccess, revokeClientRefreshToken, revokeRefreshToken } from '../../../domain/auth/sessions.ts';
 import { addressKey } from '../../../domain/auth/throttle.ts';
@@ -175,7 +181,7 @@ async function claimsOfToken(deps: AppDeps, token: string): Promise<Claims | nul
       },
       {
         algorithms: ['ES256'],
-        audience: [AUDIENCE, `${deps.env.BASE_URL}${MCP_PATH}`],
+        audience: [AUDIENCE, ...[MCP_PATH, CODEC_RESOURCE].map((path) => `${deps.env.BASE_URL}${path}`)],
         issuer: deps.env.BASE_URL,
         clockTolerance: '1 year',
       },

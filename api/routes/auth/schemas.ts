@@ -9,6 +9,7 @@ export const tokenAnswer = z
     expires_in: z.int().meta({ description: 'Lifetime in seconds.' }),
     refresh_token: z.string().optional(),
     scope: z.string().meta({ description: 'The roles, separated by spaces.' }),
+    id_token: z.string().optional().meta({ description: 'Who the user is (OpenID Connect), with `openid`.' }),
   })
   .meta({ id: 'TokenAnswer' });
 

@@ -9,6 +9,7 @@ import { countStuckRuns } from '../../../domain/runs/stuck.ts';
 import { engineState } from '../../../domain/operations/process-policy.ts';
 import { describeMissing, missingKeys, type NeededKey } from '../../../domain/secrets/key-use.ts';
 import type { AppDeps } from '../../deps.ts';
+import { CERTIFICATE_STATES, certificateCheck } from './certificates.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 
 const check = z.enum(['ok', 'down', 'stopping']);
@@ -25,6 +26,8 @@ const adminCheck = z.enum(['ok', 'missing', 'unknown']);
 const runsCheck = z.enum(['ok', 'stuck', 'unknown']);
 /** Absent if definitions run no containers. */
 const containersCheck = z.enum(['ok', 'down']);
+/** Of the connection to Temporal; absent if it has none. */
+const certificatesCheck = z.enum(CERTIFICATE_STATES);
 type AdminState = z.output<typeof adminCheck>;
 const readiness = z
   .object({
@@ -38,6 +41,7 @@ const readiness = z
       runs: runsCheck,
       keys: keysCheck,
       containers: containersCheck.optional(),
+      certificates: certificatesCheck.optional(),
     }),
     problems: z
       .array(z.string())
@@ -88,6 +92,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
       lastKeysCheck = { missing: await missingKeys(em, keyIds), ms: performance.now() };
     return lastKeysCheck.missing;
   };
+  const certificatesNow = certificateCheck(deps.certificates ?? []);
   // Users are never deleted, so a positive result holds forever.
   let adminKnown = false;
   const adminState = async (em: EntityManager): Promise<AdminState> => {
@@ -152,6 +157,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
           stuckRuns === null ? ('unknown' as const) : stuckRuns > 0 ? ('stuck' as const) : ('ok' as const);
         const containers =
           database === 'ok' ? await within(DATABASE_TIMEOUT_MS, engineState(c.em), null) : null;
+        const certificates = certificatesNow();
         const server = deps.isStopping() ? ('stopping' as const) : ('ok' as const);
         const down =
           database !== 'ok' ||
@@ -161,7 +167,11 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
           keys === 'missing';
         const status = down
           ? 'down'
-          : temporal === 'ok' && files === 'ok' && runs !== 'stuck' && containers !== 'down'
+          : temporal === 'ok' &&
+              files === 'ok' &&
+              runs !== 'stuck' &&
+              containers !== 'down' &&
+              certificates?.state !== 'expired'
             ? 'ok'
             : 'degraded';
         const problems = [
@@ -170,6 +180,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
             : []),
           ...(missing !== null && missing.length > 0 ? [describeMissing(missing)] : []),
           ...(containers === 'down' ? [NO_ENGINE] : []),
+          ...(certificates?.problems ?? []),
           ...(runs === 'stuck'
             ? [
                 `${stuckRuns} ${stuckRuns === 1 ? 'run is' : 'runs are'} stuck: ` +
@@ -190,6 +201,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
               runs,
               keys,
               ...(containers === null ? {} : { containers }),
+              ...(certificates === null ? {} : { certificates: certificates.state }),
             },
             ...(problems.length > 0 ? { problems } : {}),
           },

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { isScope, SCOPE_TEXTS } from '../../../contracts/scopes.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { AUDIENCE, audienceOf } from '../../../domain/auth/access-token.ts';
-import { limitRoles } from '../../../domain/auth/actor.ts';
+import { hasRole, limitRoles } from '../../../domain/auth/actor.ts';
 import { endCookieSession, type CookieCaller } from '../../../domain/auth/cookie-sessions.ts';
 import { AppError, badRequest, forbidden } from '../../../domain/errors.ts';
 import {
@@ -22,6 +22,7 @@ import { pageHeaders } from '../../page.ts';
 import {
   endpoint,
   media,
+  type AuditTrail,
   type Endpoint,
   type EndpointContext,
   type EndpointResponse,
@@ -39,6 +40,7 @@ import {
   renderCodePage,
   renderConsentPage,
   renderLogInPage,
+  renderRefusedPage,
   renderResumePage,
   type PageForm,
 } from './page.ts';
@@ -52,7 +54,6 @@ const html = media({ 'text/html': z.string() });
 type Deps = Pick<AppDeps, 'env' | 'encryption'>;
 
 export function authorizeEndpoints(deps: Deps): Endpoint[] {
-  const issuer = deps.env.BASE_URL;
   return [
     endpoint({
       method: 'GET',
@@ -62,21 +63,14 @@ export function authorizeEndpoints(deps: Deps): Endpoint[] {
       description:
         'Authorization code with PKCE (`S256` only). `scope` names roles: the highest is the most that the ' +
         'client may do, `builder` by default. A malformed request is a 400 here and is never redirected. ' +
-        'The redirect has `code` or `error`, `state` and `iss` (RFC 9207).',
+        'The redirect has `code` or `error`, `state` and `iss` (RFC 9207). ' +
+        'With the scope `openid` it is a request of OpenID Connect, which may have `nonce`, `prompt` and ' +
+        '`max_age`; with `openid` alone the client gets no rights.',
       tags: ['auth'],
       role: 'public',
       query: z.object({ ...parameters, [resumed]: value }).catchall(value),
-      responses: { 200: html },
-      handler: async (c) => {
-        const request = await checkAuthorization(c.em, issuer, c.query);
-        const caller = await identifyByCookie(c.em, c.ctx, issuer);
-        if (typeof caller !== 'string') return consentPage(deps, c.ctx, request, c.query, caller);
-        if (c.query[resumed] === undefined) {
-          const body = renderResumePage(resumedUrl(c.ctx, c.query));
-          return { status: 200, type: 'text/html', body, headers: pageHeaders() };
-        }
-        return logInPage(c, request, c.query, null);
-      },
+      responses: { 200: html, 303: null, 403: html },
+      handler: (c) => showPage(deps, c),
     }),
     endpoint({
       method: 'POST',
@@ -103,6 +97,52 @@ export function authorizeEndpoints(deps: Deps): Endpoint[] {
       handler: (c) => answerForm(deps, c),
     }),
   ];
+}
+
+type Asked = Pick<EndpointContext<unknown, AuthorizationParameters>, 'em' | 'ctx' | 'query' | 'audit'>;
+
+/** What a browser that comes with a request sees. @throws 400 */
+async function showPage(deps: Deps, c: Asked): Promise<EndpointResponse> {
+  const issuer = deps.env.BASE_URL;
+  const request = await checkAuthorization(c.em, issuer, c.query);
+  const caller = await identifyByCookie(c.em, c.ctx, issuer);
+  const isResumed = c.query[resumed] !== undefined;
+  if (typeof caller === 'string' && !isResumed) {
+    const body = renderResumePage(resumedUrl(c.ctx, c.query));
+    return { status: 200, type: 'text/html', body, headers: pageHeaders() };
+  }
+  if (typeof caller === 'string' || isTooOld(request, caller)) {
+    return request.prompt === 'none'
+      ? refuseSilently(issuer, request, 'login_required')
+      : logInPage(c, request, c.query, null);
+  }
+  if (!mayUse(request, caller)) {
+    return request.prompt === 'none'
+      ? refuseSilently(issuer, request, 'access_denied')
+      : refusedPage(deps, c, request, caller);
+  }
+  // Who runs this server trusts it, and only its own addresses get the code.
+  if (request.client.from_settings && request.prompt !== 'consent' && request.prompt !== 'select_account')
+    return seeOther(redirectBack(issuer, request, await approve(c.em, request, caller, c.audit)));
+  return request.prompt === 'none'
+    ? refuseSilently(issuer, request, 'consent_required')
+    : consentPage(deps, c.ctx, request, c.query, caller);
+}
+
+/** Some clients are for users with one role only. */
+function mayUse({ client }: AuthorizationRequest, { actor }: CookieCaller): boolean {
+  return client.required_role === null || hasRole(actor, client.required_role);
+}
+
+function isTooOld({ maxAgeSeconds }: AuthorizationRequest, { claims }: CookieCaller): boolean {
+  return maxAgeSeconds !== null && Date.now() / 1_000 - (claims.auth_time ?? 0) > maxAgeSeconds;
+}
+
+/** The answer to `prompt=none`. Only clients of the settings get redirects that no user has consented to. */
+function refuseSilently(issuer: string, request: AuthorizationRequest, error: string): EndpointResponse {
+  if (!request.client.from_settings)
+    throw badRequest(error, 'The user has to be asked: leave out prompt=none.');
+  return seeOther(redirectBack(issuer, request, { error }));
 }
 
 /** @throws 400 for a malformed request, 403 for a form that is not ours, 429 for too many log-ins */
@@ -175,14 +215,23 @@ async function decide(
   { body, audit }: Pick<EndpointContext<unknown, unknown, AuthorizationParameters>, 'body' | 'audit'>,
 ): Promise<{ code: string } | { error: string }> {
   if (!sameSecret(body['proof'] ?? '', proofOf(deps, caller, body))) throw foreignPage();
-  if (body['action'] === 'deny') return { error: 'access_denied' };
+  if (body['action'] === 'deny' || !mayUse(request, caller)) return { error: 'access_denied' };
   if (body['action'] !== 'approve') throw badRequest('invalid_request', 'action must be approve or deny.');
-  const approver = { user: caller.actor, sid: caller.claims.sid };
+  return approve(em, request, caller, audit);
+}
+
+async function approve(
+  em: EntityManager,
+  request: AuthorizationRequest,
+  { actor, claims }: CookieCaller,
+  audit: AuditTrail,
+): Promise<{ code: string }> {
+  const approver = { user: actor, sid: claims.sid, authTime: claims.auth_time ?? null };
   return {
     code: await em.transactional(async (tx) => {
       await audit.write(tx, {
         action: 'approve_client',
-        actor: { id: caller.actor.id, name: caller.actor.username },
+        actor: { id: actor.id, name: actor.username },
         objectType: 'oauth_client',
         objectId: request.client.id,
         data: { name: request.client.name },
@@ -190,6 +239,39 @@ async function decide(
       return issueCode(tx, request, approver);
     }),
   };
+}
+
+async function refusedPage(
+  deps: Deps,
+  { em, ctx, query, audit }: Asked,
+  request: AuthorizationRequest,
+  caller: CookieCaller,
+): Promise<EndpointResponse> {
+  const { client } = request;
+  await audit.write(em, {
+    action: 'approve_client',
+    outcome: 'refused',
+    actor: { id: caller.actor.id, name: caller.actor.username },
+    objectType: 'oauth_client',
+    objectId: client.id,
+    data: { name: client.name, code: 'role_required' },
+  });
+  const form: PageForm = { path: ctx.path, fields: { ...given(query), proof: proofOf(deps, caller, query) } };
+  const body = renderRefusedPage(form, {
+    clientName: client.name,
+    username: caller.actor.username,
+    role: client.required_role ?? 'admin',
+  });
+  const target = targetOf(request.redirectUri).source;
+  return { status: 403, type: 'text/html', body, headers: pageHeaders([target]) };
+}
+
+/** Where the browser goes on, as a person reads it and as a source of a policy. */
+function targetOf(redirectUri: string): { shown: string; source: string } {
+  const { protocol, host, origin, hostname } = new URL(redirectUri);
+  const web = /^https?:$/.test(protocol);
+  // A source of a policy cannot be an IPv6 address, nor have the host of a private scheme.
+  return { shown: web ? host : protocol, source: web && !hostname.startsWith('[') ? origin : protocol };
 }
 
 function foreignPage(): AppError {
@@ -223,23 +305,22 @@ function consentPage(
   caller: CookieCaller,
 ): EndpointResponse {
   const { client, redirectUri, roleLimit } = request;
-  const { protocol, host, origin, hostname } = new URL(redirectUri);
-  const web = /^https?:$/.test(protocol);
-  // A source of a policy cannot be an IPv6 address, nor have the host of a private scheme.
-  const target = web && !hostname.startsWith('[') ? origin : protocol;
+  const target = targetOf(redirectUri);
   const pageForm: PageForm = { path: ctx.path, fields: { ...given(all), proof: proofOf(deps, caller, all) } };
   const body = renderConsentPage(pageForm, {
     clientName: client.name,
     clientUri: client.client_uri,
-    redirectTo: web ? host : protocol,
+    redirectTo: target.shown,
+    isTrusted: client.from_settings,
+    identity: request.openid?.scopes ?? null,
     registeredAt: client.created_at,
     username: caller.actor.username,
-    role: limitRoles(caller.actor.roles, roleLimit)[0] ?? null,
+    role: request.scopes?.length === 0 ? null : (limitRoles(caller.actor.roles, roleLimit)[0] ?? null),
     toolsOnly: audienceOf(deps.env.BASE_URL, request.resource) !== AUDIENCE,
     mayDecide: request.mayDecide,
-    scopes: request.scopes?.map(scopeText) ?? null,
+    scopes: request.scopes === null || request.scopes.length === 0 ? null : request.scopes.map(scopeText),
   });
-  return { status: 200, type: 'text/html', body, headers: pageHeaders([target]) };
+  return { status: 200, type: 'text/html', body, headers: pageHeaders([target.source]) };
 }
 
 function scopeText(scope: string): string {

@@ -90,11 +90,32 @@ const TOOL_RIGHTS: Record<Role, string> = {
   admin: "run all agents and workflows, and see everybody's runs, their files and human tasks",
 };
 
+/** Only some users may log in to the client. */
+export function renderRefusedPage(
+  form: PageForm,
+  { clientName, username, role }: { clientName: string; username: string; role: Role },
+): string {
+  return page(
+    'No access',
+    `<h1>You may not use <b>${escapeHtml(clientName)}</b></h1>
+<p class="problem" role="alert">It is for users with the role ${escapeHtml(role)}. You are
+<b>${escapeHtml(username)}</b>, and have not got it, or not in this session.</p>
+<form method="post" action="${escapeHtml(form.path)}">${hidden(form.fields)}
+<button name="action" value="log_out">Use another account</button>
+<button name="action" value="deny">Back</button>
+</form>`,
+  );
+}
+
 export interface Consent {
   clientName: string;
   clientUri: string | null;
   redirectTo: string;
   registeredAt: Date;
+  /** The settings of this server describe it. */
+  isTrusted: boolean;
+  /** What it would learn of the user, as scopes of OpenID Connect; null: nothing. */
+  identity: readonly string[] | null;
   username: string;
   /** The highest role that the client would use; null if the user has none. */
   role: Role | null;
@@ -115,6 +136,12 @@ export function renderConsentPage(form: PageForm, consent: Consent): string {
     ? `<p class="problem">It also asks to <b>decide human tasks in your name</b>, so a language model could
 decide what people are asked. Only on runs that it has not begun itself.</p>`
     : '';
+  const identity =
+    consent.identity === null ? '' : `<p>It would learn ${learnt(consent.identity).join(', ')}.</p>`;
+  const note = consent.isTrusted
+    ? 'This program belongs to this installation of Cadenza.'
+    : `The program chose its name itself; Cadenza has not checked it. Allow it only if you have just
+started this log-in yourself.`;
   const uri =
     consent.clientUri === null
       ? ''
@@ -124,17 +151,26 @@ decide what people are asked. Only on runs that it has not begun itself.</p>`
     `<h1>Allow <b>${name}</b> to use your account?</h1>
 <p>You are <b>${escapeHtml(consent.username)}</b>. It would be able to ${rights},
 until you end its session.</p>
-${limits}${decides}
+${limits}${identity}${decides}
 <dl><dt>You are sent to</dt><dd>${escapeHtml(consent.redirectTo)}</dd>
 ${uri}<dt>Registered</dt><dd>${consent.registeredAt.toISOString().slice(0, 10)}</dd></dl>
-<p class="note">The program chose its name itself; Cadenza has not checked it. Allow it only if you have just
-started this log-in yourself.</p>
+<p class="note">${note}</p>
 <form method="post" action="${escapeHtml(form.path)}">${hidden(form.fields)}
 <button name="action" value="approve">Allow</button>
 <button name="action" value="deny">Deny</button>
 <button name="action" value="log_out">Use another account</button>
 </form>`,
   );
+}
+
+const LEARNT: Readonly<Record<string, string>> = {
+  openid: 'your id',
+  profile: 'your name',
+  email: 'your e-mail address',
+};
+
+function learnt(scopes: readonly string[]): string[] {
+  return scopes.flatMap((scope) => LEARNT[scope] ?? []);
 }
 
 function listItem(text: string): string {

@@ -1,6 +1,7 @@
 /** OAuth clients register themselves (RFC 7591); administrators see and remove them. */
 import * as z from 'zod';
 
+import { ROLES } from '../../../contracts/roles.ts';
 import { addressKey } from '../../../domain/auth/throttle.ts';
 import {
   AUTH_METHODS,
@@ -55,7 +56,13 @@ const registered = z
 const registeredClient = z
   .object({
     id: uuid,
+    client_id: z.string().meta({ description: 'Its id, or the name that the settings give it.' }),
     name: z.string(),
+    from_settings: z.boolean().meta({ description: 'The settings describe it; it cannot be removed here.' }),
+    required_role: z
+      .enum(ROLES)
+      .nullable()
+      .meta({ description: 'Only users with this role may log in to it; null: everybody.' }),
     client_uri: z.string().nullable(),
     redirect_uris: z.array(z.string()),
     token_endpoint_auth_method: z.enum(AUTH_METHODS),
@@ -114,6 +121,7 @@ export function oauthClientEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] 
       role: 'admin',
       params: idParams,
       responses: { 204: null },
+      errors: [409],
       handler: async (c) => {
         await deleteRegisteredClient(c.em, c.params.id);
         return { status: 204 };
@@ -140,7 +148,10 @@ function information(client: OAuthClient, secret: string | null): z.output<typeo
 function present(client: OAuthClient): z.output<typeof registeredClient> {
   return {
     id: client.id,
+    client_id: client.handle ?? client.id,
     name: client.name,
+    from_settings: client.from_settings,
+    required_role: client.required_role,
     client_uri: client.client_uri,
     redirect_uris: client.redirect_uris,
     token_endpoint_auth_method: client.auth_method,

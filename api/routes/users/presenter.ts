@@ -28,6 +28,9 @@ export const userRecord = z
     quotas: userQuotas
       .nullable()
       .meta({ description: 'What replaces the settings for this user; admins set it.' }),
+    erased_at: timestamp
+      .nullable()
+      .meta({ description: "When the person's data was erased; such an account stays empty." }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -47,6 +50,7 @@ export function presentUser(user: UserAccount): z.output<typeof userRecord> {
     issuer_id: user.issuer_id ?? null,
     budget: user.budget ?? null,
     quotas: user.quotas ?? null,
+    erased_at: user.erased_at?.toISOString() ?? null,
     created_at: user.created_at.toISOString(),
     updated_at: user.updated_at.toISOString(),
   };

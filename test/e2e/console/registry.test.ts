@@ -423,6 +423,11 @@ inBrowser('an admin creates a user, who ends other sessions and changes the pass
   await dialog.getByLabel('Status').selectOption('Disabled');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('row', { name: /grace.*disabled/ }).waitFor();
+  await page.getByRole('row', { name: /grace/ }).getByRole('button', { name: 'Erase' }).click();
+  await dialog.getByText('Stays, without the name').waitFor();
+  await dialog.getByLabel('Username').fill('grace');
+  await dialog.getByRole('button', { name: 'Erase' }).click();
+  await page.getByText('The data of grace is erased.').waitFor();
   await page.getByRole('link', { name: 'Health' }).click();
   await page.getByText('Database').waitFor();
   expect(complaints).toEqual([]);

@@ -99,6 +99,7 @@ describe('docker-compose.yml', () => {
         ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
         ADMIN_PASSWORD: 'a long password',
         METRICS_TOKEN: 'm'.repeat(32),
+        TEMPORAL_UI_CLIENT_SECRET: 'u'.repeat(32),
         SANDBOX_TOKEN: 's'.repeat(32),
       };
       const source = Object.fromEntries(
@@ -141,6 +142,27 @@ describe('docker-compose.yml', () => {
     expect(services['sandbox-worker']?.environment).toMatchObject({
       SANDBOX_ENGINE: 'http://engine-guard:2375',
     });
+  });
+
+  test("puts Temporal's web UI behind the log-in of the api, and decrypts by its user's token", () => {
+    const { environment: ui = {}, ports } = services['temporal-ui']!;
+    const { environment: api = {} } = services['api']!;
+    const [port] = ports?.map((one) => one.split(':')[1]) ?? [];
+    expect(ui).toMatchObject({
+      TEMPORAL_AUTH_ENABLED: 'true',
+      TEMPORAL_AUTH_PROVIDER_URL: api['OPENID_BACKCHANNEL_URL'],
+      TEMPORAL_AUTH_ISSUER_URL: api['BASE_URL'],
+      TEMPORAL_AUTH_CLIENT_SECRET: api['TEMPORAL_UI_CLIENT_SECRET'],
+      TEMPORAL_AUTH_CALLBACK_URL: `${api['TEMPORAL_UI_URL']}/auth/sso/callback`,
+      TEMPORAL_CODEC_ENDPOINT: `${api['BASE_URL']}/temporal-codec`,
+      TEMPORAL_CODEC_PASS_ACCESS_TOKEN: 'true',
+      TEMPORAL_DISABLE_WRITE_ACTIONS: 'true',
+    });
+    expect(api['TEMPORAL_UI_URL']).toContain(`localhost:${port}`);
+    expect(parseEnv({}).valueOf()).toMatchObject({
+      env: { TEMPORAL_UI_CLIENT_ID: ui['TEMPORAL_AUTH_CLIENT_ID'] },
+    });
+    expect(text).not.toContain('TEMPORAL_CODEC_TOKEN');
   });
 
   test('registers the search attributes that the code uses', () => {

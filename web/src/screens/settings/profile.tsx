@@ -63,6 +63,11 @@ export function Profile() {
       />
       {user.value?.has_password && <Password username={username} />}
       <Identities />
+      <p>
+        <a href="/users/me/personal-data" download>
+          {words.personalData}
+        </a>
+      </p>
     </>
   );
 }

@@ -1,4 +1,4 @@
-import type { CreateUserRequest, User } from '../../../../client/index.ts';
+import type { CreateUserRequest, Erasure, User } from '../../../../client/index.ts';
 import { ROLES } from '../../../../contracts/roles.ts';
 import { query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
@@ -13,6 +13,8 @@ import type { Schema } from '../../ui/schema-form/fields.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { QuotaForm } from './quota-form.tsx';
+import { EraseUser } from './erase-user.tsx';
+import { eraseWords } from './erase-words.ts';
 import { words } from './words.ts';
 
 const STATUSES = ['active', 'disabled'] as const;
@@ -61,6 +63,10 @@ export function Users() {
     await list.reload();
     tell(words.userSaved(username));
   };
+  const erased = async (before: User, { status }: Erasure) => {
+    await list.reload();
+    tell((status === 'done' ? eraseWords.done : eraseWords.underWay)(before.username));
+  };
   return (
     <>
       <div class={page['actions']}>
@@ -93,7 +99,7 @@ export function Users() {
       >
         <Table
           label={words.parts.users}
-          columns={columns(saved)}
+          columns={columns(saved, erased)}
           records={list.items.value}
           keyOf={({ id }: User) => id}
         />
@@ -102,7 +108,10 @@ export function Users() {
   );
 }
 
-function columns(saved: (user: User) => Promise<void>): Column<User>[] {
+function columns(
+  saved: (user: User) => Promise<void>,
+  erased: (before: User, report: Erasure) => Promise<void>,
+): Column<User>[] {
   return [
     {
       title: words.username,
@@ -114,43 +123,48 @@ function columns(saved: (user: User) => Promise<void>): Column<User>[] {
     {
       title: words.acts,
       end: true,
-      cell: (user) => (
-        <>
-          <FormDialog
-            id={`user-${user.id}`}
-            button={words.edit}
-            title={words.editUser(user.username)}
-            submit={words.save}
-            schema={changedUser}
-            values={{ ...user }}
-            onSubmit={async (body) => {
-              const patch = patchOf(body, { ...user });
-              await saved(await client.call('updateUser', { path: { id: user.id }, body: patch }));
-            }}
-          />{' '}
-          <FormDialog
-            id={`budget-${user.id}`}
-            button={words.budget}
-            title={words.budgetOf(user.username)}
-            submit={words.save}
-            schema={budgetForm}
-            values={{ ...user.budget }}
-            onSubmit={async (body) => {
-              const path = { id: user.id };
-              await saved(await client.call('updateUser', { path, body: { budget: budgetOf(body) } }));
-            }}
-          />{' '}
-          <QuotaForm
-            id={user.id}
-            of="user"
-            name={user.username}
-            quotas={user.quotas}
-            save={async (quotas) => {
-              await saved(await client.call('updateUser', { path: { id: user.id }, body: { quotas } }));
-            }}
-          />
-        </>
-      ),
+      cell: (user) =>
+        user.erased_at === null && (
+          <>
+            <FormDialog
+              id={`user-${user.id}`}
+              button={words.edit}
+              title={words.editUser(user.username)}
+              submit={words.save}
+              schema={changedUser}
+              values={{ ...user }}
+              onSubmit={async (body) => {
+                const patch = patchOf(body, { ...user });
+                await saved(await client.call('updateUser', { path: { id: user.id }, body: patch }));
+              }}
+            />{' '}
+            <FormDialog
+              id={`budget-${user.id}`}
+              button={words.budget}
+              title={words.budgetOf(user.username)}
+              submit={words.save}
+              schema={budgetForm}
+              values={{ ...user.budget }}
+              onSubmit={async (body) => {
+                const path = { id: user.id };
+                await saved(await client.call('updateUser', { path, body: { budget: budgetOf(body) } }));
+              }}
+            />{' '}
+            <QuotaForm
+              id={user.id}
+              of="user"
+              name={user.username}
+              quotas={user.quotas}
+              save={async (quotas) => {
+                await saved(await client.call('updateUser', { path: { id: user.id }, body: { quotas } }));
+              }}
+            />{' '}
+            <a href={`/users/${encodeURIComponent(user.id)}/personal-data`} download>
+              {eraseWords.personalData}
+            </a>{' '}
+            <EraseUser user={user} onErased={(report) => erased(user, report)} />
+          </>
+        ),
     },
   ];
 }

@@ -54,6 +54,8 @@ export const words = {
   change: 'Change it',
   passwordChanged: 'Your password is changed. Log in with it.',
 
+  personalData: 'Download what is stored about you',
+
   sessionsHelp:
     'Where you are logged in: browsers, programs with your password, and programs that you approved.',
   sessionColumns: { device: 'Where', address: 'Address', used: 'Last used', expires: 'Ends' },

@@ -1,0 +1,143 @@
+/**
+ * Erases a person's data on request (docs/privacy.md, docs/adr/0065). One transaction ends all access and
+ * replaces the account; the rest is done in batches, which any process continues after a crash.
+ */
+import { UserAccount } from '../../db/entities/user-account.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
+import { refuseLastAdmin } from '../auth/local-admins.ts';
+import { conflict, notFound } from '../errors.ts';
+import { touchSchedulesOf } from '../schedules/state.ts';
+import { countRemoved, keptOf, type Counts, type Kept } from './holdings.ts';
+import { ownedBy, type Owned } from './owned.ts';
+
+/** What becomes of the ended runs that the person owns. */
+export const RUN_CHOICES = ['keep', 'remove'] as const;
+export type RunChoice = (typeof RUN_CHOICES)[number];
+
+const ERASED_NAME = 'Erased user';
+
+export interface ErasureReport {
+  user_id: string;
+  status: 'planned' | 'running' | 'done';
+  runs: RunChoice;
+  requested_at: Date | null;
+  finished_at: Date | null;
+  /** What has to be handed over first. */
+  owned: Owned;
+  removed: Counts;
+  replaced: Counts;
+  kept: Kept[];
+}
+
+/** What an erasure would do. */
+export async function planErasure(
+  em: EntityManager,
+  user: UserAccount,
+  runs: RunChoice,
+): Promise<ErasureReport> {
+  const removed = await countRemoved(em, user.id);
+  const [row] = await em.execute<{ count: number }[]>(
+    'select count(*)::int as count from run where owner_id = ? and finished_at is not null',
+    [user.id],
+  );
+  return {
+    user_id: user.id,
+    status: 'planned',
+    runs,
+    requested_at: null,
+    finished_at: null,
+    owned: await ownedBy(em, user.id),
+    removed:
+      runs === 'remove' && row !== undefined && row.count > 0 ? { ...removed, runs: row.count } : removed,
+    replaced: { account: 1 },
+    kept: await keptOf(em, user.id, runs),
+  };
+}
+
+/**
+ * The reasons not to erase a locked user. @throws 409 for oneself, the last administrator, somebody who is
+ * erased already, and who owns what others need
+ */
+export async function checkErasable(em: EntityManager, actor: Actor, user: UserAccount): Promise<void> {
+  if (user.erased_at) throw conflict('already_erased', 'The data of this user was erased before.');
+  if (user.id === actor.id) throw conflict('own_account', 'Another administrator has to erase your data.');
+  await refuseLastAdmin(em, user.id);
+  const owned = await ownedBy(em, user.id);
+  const kinds = Object.entries(owned).map(([kind, { count }]) => `${kind.replaceAll('_', ' ')}: ${count}`);
+  if (kinds.length > 0) {
+    throw conflict(
+      'owns_objects',
+      `Hand over or delete what the user owns first (POST /users/${user.id}/transfer): ${kinds.join(', ')}.`,
+      { owned },
+    );
+  }
+}
+
+/** Ends all access and replaces the account. `continueErasures` does the rest, once this is committed. */
+export async function beginErasure(
+  em: EntityManager,
+  actor: Actor,
+  user: UserAccount,
+  runs: RunChoice,
+): Promise<void> {
+  const former = { username: user.username, email: user.email, display_name: user.display_name ?? null };
+  const now = new Date();
+  em.assign(user, {
+    username: erasedUsername(user.id),
+    email: `${erasedUsername(user.id)}@erased.invalid`,
+    display_name: ERASED_NAME,
+    password_hash: null,
+    issuer_id: null,
+    roles: [],
+    groups: [],
+    status: 'disabled',
+    token_epoch: user.token_epoch + 1,
+    budget: null,
+    erased_at: now,
+    updated_at: now,
+  });
+  await em.flush();
+  await em.execute('update auth_session set revoked_at = now() where user_id = ? and revoked_at is null', [
+    user.id,
+  ]);
+  await touchSchedulesOf(em, user.id);
+  await em.execute(
+    `insert into erasure (user_id, requested_by, runs, former, replaced)
+     values (?, ?, ?, ?::jsonb, '{"account": 1}')`,
+    [user.id, actor.id, runs, JSON.stringify(former)],
+  );
+}
+
+/** Nobody can choose such a name: it has the id. */
+export function erasedUsername(id: string): string {
+  return `erased-${id}`;
+}
+
+interface Row {
+  runs: RunChoice;
+  requested_at: string;
+  finished_at: string | null;
+  removed: Counts;
+  replaced: Counts;
+}
+
+/** @throws 404 */
+export async function readErasure(em: EntityManager, userId: string): Promise<ErasureReport> {
+  const [row] = await em.execute<Row[]>(
+    'select runs, requested_at, finished_at, removed, replaced from erasure where user_id = ?',
+    [userId],
+  );
+  if (!row) throw notFound('erasure');
+  return {
+    user_id: userId,
+    status: row.finished_at === null ? 'running' : 'done',
+    runs: row.runs,
+    requested_at: new Date(row.requested_at),
+    finished_at: row.finished_at === null ? null : new Date(row.finished_at),
+    owned: {},
+    removed: row.removed,
+    replaced: row.replaced,
+    kept: await keptOf(em, userId, row.runs),
+  };
+}

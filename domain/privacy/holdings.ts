@@ -1,0 +1,146 @@
+/** Which tables hold a person's data, and what becomes of it when it is erased (docs/privacy.md). */
+import type { EntityManager } from '../../db/orm.ts';
+import { valuesFor } from './owned.ts';
+
+/** Rows that one statement removes. */
+const BATCH = 1_000;
+
+/** Rows that are about the person alone. `?` is the person's id; what refers to a row goes with it. */
+const REMOVED: readonly (readonly [kind: string, table: string, condition: string])[] = [
+  ['sessions', 'auth_session', 'user_id = ?'],
+  ['access_tokens', 'access_token', 'user_id = ?'],
+  ['machine_clients', 'auth_client', 'user_id = ?'],
+  ['worker_tokens', 'worker_token', 'owner_id = ?'],
+  ['passkeys', 'passkey', 'user_id = ?'],
+  ['authenticator_apps', 'user_totp', 'user_id = ?'],
+  ['recovery_codes', 'recovery_code', 'user_id = ?'],
+  ['challenges', 'auth_challenge', 'user_id = ?'],
+  ['device_requests', 'device_request', 'user_id = ?'],
+  ['authorization_codes', 'oauth_code', 'user_id = ?'],
+  ['machines', 'identity_machine', 'user_id = ?'],
+  ['identities', 'user_identity', 'user_id = ?'],
+  ['directory_groups', 'identity_group_member', 'user_id = ?'],
+  ['team_memberships', 'team_member', 'user_id = ?'],
+  ['preferences', 'user_preferences', 'user_id = ?'],
+  ['notification_settings', 'notification_settings', 'user_id = ?'],
+  ['notification_deliveries', 'notification_delivery', 'user_id = ?'],
+  ['notifications', 'notification', 'user_id = ? or in_place_of = ?'],
+  ['chat_channels', 'notification_channel', 'owner_id = ?'],
+  ['absences', 'absence', 'user_id = ? or deputy_id = ?'],
+  ['decision_links', 'decision_link', 'user_id = ?'],
+  ['event_senders', 'event_source', 'user_id = ?'],
+  ['secrets', 'secret', 'owner_id = ?'],
+  ['conversations', 'chat_session', 'owner_id = ?'],
+  ['received_events', 'inbound_event', 'owner_id = ?'],
+  ['protocol_calls', 'protocol_call', 'user_id = ?'],
+  ['cancelled_requests', 'cancelled_request', 'user_id = ?'],
+  ['kept_answers', 'idempotency_record', 'user_id = ?'],
+  ['request_counts', 'request_count', 'user_id = ?'],
+  ['applied_sets', 'applied_resource', 'owner_id = ?'],
+];
+
+/** By kind; those of which there is nothing are absent. */
+export type Counts = Record<string, number>;
+
+export function counted(counts: Counts, kind: string, count: number): Counts {
+  return count === 0 ? counts : { ...counts, [kind]: (counts[kind] ?? 0) + count };
+}
+
+/** What would be removed. */
+export async function countRemoved(em: EntityManager, userId: string): Promise<Counts> {
+  let counts: Counts = {};
+  for (const [kind, table, condition] of REMOVED) {
+    const [row] = await em.execute<{ count: number }[]>(
+      `select count(*)::int as count from ${table} where ${condition}`,
+      valuesFor(condition, userId),
+    );
+    counts = counted(counts, kind, row?.count ?? 0);
+  }
+  return counts;
+}
+
+/** Removes one batch of the first kind of which there is something. Null if there is nothing left. */
+export async function removeBatch(
+  em: EntityManager,
+  userId: string,
+): Promise<{ kind: string; count: number } | null> {
+  for (const [kind, table, condition] of REMOVED) {
+    const rows = await em.execute<object[]>(
+      `delete from ${table} where ctid = any(array(select ctid from ${table} where ${condition} limit ?))
+       returning 1`,
+      [...valuesFor(condition, userId), BATCH],
+    );
+    if (rows.length > 0) return { kind, count: rows.length };
+  }
+  return null;
+}
+
+/** What stays, and why: for the report of an erasure. */
+export interface Kept {
+  kind: string;
+  count: number | null;
+  why: string;
+}
+
+const KEPT: readonly (readonly [kind: string, table: string, condition: string, why: string])[] = [
+  [
+    'audit_entries',
+    'audit_entry',
+    'actor_id = ?',
+    'The audit log shows that nobody changed it. Entries name the id; addresses and names in them, of ' +
+      'entries from before names were left out, go with AUDIT_RETENTION_DAYS.',
+  ],
+  ['task_history', 'hitl_audit', 'actor_id = ?', 'Who decided what has to stay known; by the id only.'],
+  ['decisions', 'hitl_decision', 'decided_by = ?', 'They are part of the runs of others; by the id only.'],
+  ['votes', 'hitl_vote', 'voted_by = ?', 'They are part of the runs of others; by the id only.'],
+  ['comments', 'hitl_comment', 'created_by = ?', 'Texts in the tasks of others stay without the name.'],
+  ['usage', 'usage_record', 'user_id = ?', 'Sums of costs; by the id only.'],
+  ['workflow_revisions', 'workflow_revision', 'created_by = ?', 'History of workflows; by the id only.'],
+  ['agent_versions', 'agent_version', 'created_by = ?', 'History of agents; by the id only.'],
+];
+
+export async function keptOf(em: EntityManager, userId: string, runs: 'keep' | 'remove'): Promise<Kept[]> {
+  const kept: Kept[] = [];
+  for (const [kind, table, condition, why] of KEPT) {
+    const [row] = await em.execute<{ count: number }[]>(
+      `select count(*)::int as count from ${table} where ${condition}`,
+      [userId],
+    );
+    if (row !== undefined && row.count > 0) kept.push({ kind, count: row.count, why });
+  }
+  const [found] = await em.execute<{ count: number }[]>(
+    'select count(*)::int as count from run where owner_id = ?',
+    [userId],
+  );
+  if (runs === 'keep' && found !== undefined && found.count > 0) {
+    const why =
+      'Inputs, outputs and events of ended runs stay until RETENTION_DAYS; `runs: remove` removes them.';
+    kept.push({ kind: 'runs', count: found.count, why });
+  }
+  return [...kept, ...ELSEWHERE];
+}
+
+/** What is not in the database, or not found by a person's id. */
+const ELSEWHERE: readonly Kept[] = [
+  {
+    kind: 'texts',
+    count: null,
+    why: 'Names that people wrote into texts, inputs and definitions are not searched.',
+  },
+  {
+    kind: 'deliveries',
+    count: null,
+    why: 'What was sent to webhooks and is kept for repeats, until it is removed with its run.',
+  },
+  {
+    kind: 'temporal_histories',
+    count: null,
+    why: 'Encrypted, until the retention of the namespace in Temporal.',
+  },
+  {
+    kind: 'backups',
+    count: null,
+    why: 'Until they are deleted; erase again after restoring one (docs/privacy.md).',
+  },
+  { kind: 'server_logs', count: null, why: 'Logs of the processes, wherever the operator keeps them.' },
+];
