@@ -1,6 +1,7 @@
 /** The authorization request: what a client asks a user to approve (RFC 6749 section 4.1, RFC 7636). */
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { audienceOf, CODEC_RESOURCE } from '../auth/access-token.ts';
 import { badRequest } from '../errors.ts';
 import { findClient, type OAuthClient } from './clients.ts';
 import { openIdScopesIn } from './openid.ts';
@@ -81,9 +82,8 @@ export async function checkAuthorization(
     throw badRequest('invalid_request', `state may have at most ${maxState} characters.`);
   }
   const asked = parameters['resource'] ?? null;
-  if (asked !== null && (!isOwnResource(issuer, asked) || (client.resource ?? asked) !== asked)) {
+  if (asked !== null && !mayAsk(client, issuer, asked))
     throw badRequest('invalid_target', 'resource is not on this server, or not for this client.');
-  }
   return {
     client,
     redirectUri,
@@ -96,6 +96,12 @@ export async function checkAuthorization(
     openid,
     ...promptOf(parameters),
   };
+}
+
+/** The codec decrypts the data of all runs, which no page of consent says: only the settings give it. */
+function mayAsk({ resource }: OAuthClient, issuer: string, asked: string): boolean {
+  if (resource !== null) return asked === resource;
+  return isOwnResource(issuer, asked) && audienceOf(issuer, asked) !== `${issuer}${CODEC_RESOURCE}`;
 }
 
 /** @throws 400 */

@@ -230,6 +230,25 @@ test("the UI's access token opens the codec and the user info, and nothing else 
   expect(outcome(await decodeWith(builder.token))).toEqual([403, 'role_required']);
 });
 
+test('however many runs a request decodes, the audit log names each', async () => {
+  const plain = async <T>(payloads: T) => payloads;
+  const other = await startTestApp({ payloadCodec: { decode: plain } });
+  try {
+    const ids = Array.from({ length: 45 }, (_, n) => `run ${n}`);
+    const payloads = ids.map((id) => ({
+      metadata: { 'workflow-id': Buffer.from(id).toString('base64') },
+      data: '',
+    }));
+    const client = await other.as('admin');
+    expect((await client.post('/temporal-codec/decode', { payloads })).status).toBe(200);
+    const entries = (await client.get('/audit?action=decodePayloads')).body;
+    const named = entries.flatMap(({ details }: { details: { workflows: string[] } }) => details.workflows);
+    expect(named.toSorted()).toEqual(ids.toSorted());
+  } finally {
+    await other.close();
+  }
+});
+
 test('an ID token names its client, its key and its request, and any change is seen', async () => {
   const { body: tokens } = await redeemUi(await codeOf(bossPage, { nonce: 'of the request' }));
   const jwks = createLocalJWKSet((await app.anonymous.get('/.well-known/jwks.json')).body);
@@ -300,6 +319,16 @@ test('requests that weaken the log-in are refused, without a redirect', async ()
     [uiFields({ max_age: '-1' }), 'invalid_request'],
     [uiFields({ prompt: 'silently' }), 'invalid_request'],
     [uiFields({ client_id: 'temporal-u1' }), 'invalid_client'],
+    // Nobody's consent opens the codec.
+    [
+      {
+        ...uiFields({ redirect_uri: redirectUri, resource: `${app.env.BASE_URL}/temporal-codec/` }),
+        client_id: await register(app),
+        code_challenge: challenge,
+        code_challenge_method: 'S256',
+      },
+      'invalid_target',
+    ],
     // Who registered itself needs PKCE, whatever nonce it has.
     [{ ...uiFields({ redirect_uri: redirectUri }), client_id: await register(app) }, 'invalid_request'],
   ] as const) {

@@ -24,7 +24,7 @@ const payloads = z.strictObject({ payloads: z.array(payload).max(1_000) }).meta(
 /** Requests contain few payloads, and those of 64 KiB and more are references. */
 const BODY_LIMIT_BYTES = 4 * 1024 * 1024;
 const MAX_WORKFLOW_ID = 200;
-/** Executions that an entry of the audit log names. */
+/** Executions that an entry of the audit log names; further ones are in further entries. */
 const MAX_NAMED = 20;
 /** A page with a long history sends a thousand requests at once, but sustained rates are low. */
 const allowance = { burst: 5_000, perSecond: 100 };
@@ -63,7 +63,8 @@ export function temporalCodecEndpoints(deps: AppDeps): Endpoint[] {
         const decoded = await decode(deps.payloadCodec, take, c.body.payloads);
         const { sid } = claimsOf(c.ctx);
         const executions = trail.dueIn(sid, c.body.payloads.map(workflowOf));
-        if (executions.length > 0) await c.audit.write(c.em, noteOf(executions));
+        for (let from = 0; from < executions.length; from += MAX_NAMED)
+          await c.audit.write(c.em, noteOf(executions.slice(from, from + MAX_NAMED)));
         trail.written(sid, executions);
         return decoded;
       },
@@ -125,7 +126,7 @@ function noteOf(workflows: readonly string[]): Partial<AuditNote> {
     ...(run === null
       ? { objectType: 'temporal_codec', objectId: null }
       : { objectType: 'run', objectId: run }),
-    data: { workflows: workflows.slice(0, MAX_NAMED), count: workflows.length },
+    data: { workflows, count: workflows.length },
   };
 }
 
