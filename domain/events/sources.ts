@@ -151,16 +151,18 @@ export async function deleteSource(em: EntityManager, { id }: EventSource): Prom
   await em.execute('delete from event_source where id = ?', [id]);
 }
 
-/** Those that the new owner has already stay theirs. */
+/**
+ * Those that the new owner has already stay theirs. What only the former owner could send, the new one can.
+ */
 export async function handOverSources(
   em: EntityManager,
   { from, to }: { from: string; to: string },
 ): Promise<void> {
   await em.execute(
-    `update event_source s set owner_id = ?
+    `update event_source s set owner_id = ?, user_id = case when user_id = ? then ?::uuid else user_id end
       where s.holder_id = ?
         and not exists (select from event_source o where o.holder_id = ? and o.source = s.source)`,
-    [to, from, to],
+    [to, from, to, from, to],
   );
 }
 

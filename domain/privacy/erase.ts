@@ -8,7 +8,8 @@ import type { Actor } from '../auth/actor.ts';
 import { refuseLastAdmin } from '../auth/local-admins.ts';
 import { conflict, notFound } from '../errors.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
-import { countRemoved, keptOf, type Counts, type Kept } from './holdings.ts';
+import { leaveAllTeams } from '../teams/members.ts';
+import { counted, countRemoved, keptOf, removeAccess, type Counts, type Kept } from './holdings.ts';
 import { ownedBy, type Owned } from './owned.ts';
 
 /** What becomes of the ended runs that the person owns. */
@@ -74,7 +75,10 @@ export async function checkErasable(em: EntityManager, actor: Actor, user: UserA
   }
 }
 
-/** Ends all access and replaces the account. `continueErasures` does the rest, once this is committed. */
+/**
+ * Ends all access and replaces the account; what the person made for teams gets an admin of the team as its
+ * owner, as when a member is removed. `continueErasures` does the rest, once this is committed.
+ */
 export async function beginErasure(
   em: EntityManager,
   actor: Actor,
@@ -94,18 +98,18 @@ export async function beginErasure(
     status: 'disabled',
     token_epoch: user.token_epoch + 1,
     budget: null,
+    quotas: null,
     erased_at: now,
     updated_at: now,
   });
   await em.flush();
-  await em.execute('update auth_session set revoked_at = now() where user_id = ? and revoked_at is null', [
-    user.id,
-  ]);
+  const access = await removeAccess(em, user.id);
+  const removed = counted(access, 'team_memberships', await leaveAllTeams(em, actor, user.id));
   await touchSchedulesOf(em, user.id);
   await em.execute(
-    `insert into erasure (user_id, requested_by, runs, former, replaced)
-     values (?, ?, ?, ?::jsonb, '{"account": 1}')`,
-    [user.id, actor.id, runs, JSON.stringify(former)],
+    `insert into erasure (user_id, requested_by, runs, former, removed, replaced)
+     values (?, ?, ?, ?::jsonb, ?::jsonb, '{"account": 1}')`,
+    [user.id, actor.id, runs, JSON.stringify(former), JSON.stringify(removed)],
   );
 }
 

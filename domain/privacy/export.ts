@@ -33,7 +33,7 @@ const SECTIONS: readonly Section[] = [
     'account',
     'user_account',
     `id, username, email, display_name, roles, groups, status, password_hash is not null as has_password,
-     second_factor, budget, created_at, updated_at`,
+     second_factor, budget, quotas, created_at, updated_at`,
     { where: 'id = ?' },
   ),
   section(

@@ -28,7 +28,6 @@ const REMOVED: readonly (readonly [kind: string, table: string, condition: strin
   ['chat_channels', 'notification_channel', 'owner_id = ?'],
   ['absences', 'absence', 'user_id = ? or deputy_id = ?'],
   ['decision_links', 'decision_link', 'user_id = ?'],
-  ['event_senders', 'event_source', 'user_id = ?'],
   ['secrets', 'secret', 'owner_id = ?'],
   ['conversations', 'chat_session', 'owner_id = ?'],
   ['received_events', 'inbound_event', 'owner_id = ?'],
@@ -44,6 +43,34 @@ export type Counts = Record<string, number>;
 
 export function counted(counts: Counts, kind: string, count: number): Counts {
   return count === 0 ? counts : { ...counts, [kind]: (counts[kind] ?? 0) + count };
+}
+
+/**
+ * What opens the account, and what its issuers would fill it with again. It goes together with the account,
+ * so that no log-in and no directory finds the person before the batches have come to it.
+ */
+const ACCESS: ReadonlySet<string> = new Set([
+  'sessions',
+  'access_tokens',
+  'machine_clients',
+  'worker_tokens',
+  'machines',
+  'identities',
+  'directory_groups',
+]);
+
+/** In the transaction that empties the account. */
+export async function removeAccess(em: EntityManager, userId: string): Promise<Counts> {
+  let counts: Counts = {};
+  for (const [kind, table, condition] of REMOVED) {
+    if (!ACCESS.has(kind)) continue;
+    const rows = await em.execute<object[]>(
+      `delete from ${table} where ${condition} returning 1`,
+      valuesFor(condition, userId),
+    );
+    counts = counted(counts, kind, rows.length);
+  }
+  return counts;
 }
 
 /** What would be removed. */
@@ -94,6 +121,13 @@ const KEPT: readonly (readonly [kind: string, table: string, condition: string, 
   ['decisions', 'hitl_decision', 'decided_by = ?', 'They are part of the runs of others; by the id only.'],
   ['votes', 'hitl_vote', 'voted_by = ?', 'They are part of the runs of others; by the id only.'],
   ['comments', 'hitl_comment', 'created_by = ?', 'Texts in the tasks of others stay without the name.'],
+  [
+    'event_senders',
+    'event_source',
+    'user_id = ?',
+    'Sources of others that only this person may send: by the id only, and nobody sends them until their ' +
+      'owner names somebody else.',
+  ],
   ['usage', 'usage_record', 'user_id = ?', 'Sums of costs; by the id only.'],
   ['workflow_revisions', 'workflow_revision', 'created_by = ?', 'History of workflows; by the id only.'],
   ['agent_versions', 'agent_version', 'created_by = ?', 'History of agents; by the id only.'],

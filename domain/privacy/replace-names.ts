@@ -2,6 +2,7 @@
  * Takes a person's name out of records that have to stay: they name the id then, or the erased account. Each
  * function works on one batch and says where the next one begins.
  */
+import { isRecord } from '../../contracts/is-record.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
@@ -68,27 +69,32 @@ const tasks: Step = async (em, { id, from, to }, position) => {
     `update hitl_task
         set assignee = case when lower(assignee) = lower(?) then ? else assignee end,
             assignee_key = case when assignee_key = ? then ? else assignee_key end,
-            candidates = regexp_replace(candidates::text, ?, ?, 'gi')::jsonb,
+            candidates = jsonb_set(candidates, '{users}', coalesce(
+              (select jsonb_agg(case when lower(u.name) = lower(?) then ?::text else u.name end order by u.n)
+                 from jsonb_array_elements_text(candidates -> 'users') with ordinality as u (name, n)),
+              '[]')),
             candidate_keys = array_replace(candidate_keys, ?, ?),
             excluded = array_replace(excluded, ?, ?)
       where id = any(?::uuid[])
-        and (lower(assignee) = lower(?) or candidates::text ~* ? or ? = any(principals))
+        and (lower(assignee) = lower(?) or ? = any(principals)
+             or exists (select from jsonb_array_elements_text(candidates -> 'users') as u (name)
+                         where lower(u.name) = lower(?)))
       returning 1`,
     [
       from,
       id,
       byName,
       byId,
-      quoted(from),
-      `"${id}"`,
+      from,
+      id,
       byName,
       byId,
       byName,
       byId,
       arrayLiteral(rows.map((row) => row.id)),
       from,
-      quoted(from),
       byName,
+      from,
     ],
   );
   await em.execute(
@@ -147,22 +153,35 @@ const acts: Step = async (em, { id, from, to }, position) => {
 };
 
 /** Candidates and assignees in the history of human tasks, which outlives them: all of it is looked at. */
-const histories: Step = async (em, { id, from }, position) => {
-  const rows = await em.execute<{ id: string; named: boolean }[]>(
-    `select id, action in ('created', 'escalated', 'delegated') and data::text ~* ? as named
+const histories: Step = async (em, person, position) => {
+  const rows = await em.execute<{ id: string; data: Record<string, unknown> | null }[]>(
+    `select id, case when action in ('created', 'escalated', 'delegated') and data::text ~* ? then data end
+              as data
        from hitl_audit where id > ? order by id limit ?`,
-    [quoted(from), position ?? FIRST, LOOKED_AT],
+    [quoted(person.from), position ?? FIRST, LOOKED_AT],
   );
-  const named = rows.flatMap((row) => (row.named ? [row.id] : []));
-  if (named.length > 0) {
+  const changed = rows.flatMap(({ id, data }) => {
+    const fields = Object.entries(data ?? {}).map(([name, value]) => [name, withoutName(value, person)]);
+    const next: unknown = Object.fromEntries(fields);
+    return data === null || JSON.stringify(next) === JSON.stringify(data) ? [] : [{ id, data: next }];
+  });
+  if (changed.length > 0) {
     await allowRenaming(em);
     await em.execute(
-      `update hitl_audit set data = regexp_replace(data::text, ?, ?, 'gi')::jsonb where id = any(?::uuid[])`,
-      [quoted(from), `"${id}"`, arrayLiteral(named)],
+      `update hitl_audit h set data = n.data
+         from jsonb_to_recordset(?::jsonb) as n (id uuid, data jsonb) where h.id = n.id`,
+      [JSON.stringify(changed)],
     );
   }
-  return batchOf(rows, named.length, LOOKED_AT);
+  return batchOf(rows, changed.length, LOOKED_AT);
 };
+
+/** The id in place of the name: an assignee, or users among candidates, but no role or group of that name. */
+function withoutName(value: unknown, person: Renamed): unknown {
+  if (typeof value === 'string') return value.toLowerCase() === person.from.toLowerCase() ? person.id : value;
+  if (!isRecord(value) || !Array.isArray(value['users'])) return value;
+  return { ...value, users: value['users'].map((user: unknown) => withoutName(user, person)) };
+}
 
 /** The trigger of `hitl_audit` lets this transaction replace names, and nothing else. */
 async function allowRenaming(em: EntityManager): Promise<void> {

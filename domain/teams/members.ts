@@ -9,6 +9,8 @@ import { reindexSchedule } from '../schedules/listener.ts';
 /** A member is read with all their teams at each request. */
 export const MAX_TEAMS_OF_USER = 100;
 export const MAX_MEMBERS = 1_000;
+/** What a member makes for a team, by table; its workflows besides. */
+const MADE_FOR_TEAMS = ['agent', 'file', 'delivery_target', 'inbound_hook', 'event_source'] as const;
 
 export interface Member {
   team_id: string;
@@ -83,8 +85,35 @@ export async function removeMember(
   const member = await getMember(em, teamId, userId);
   if (member.role === 'admin') await refuseLastAdmin(em, actor, teamId, userId);
   await em.execute('delete from team_member where team_id = ? and user_id = ?', [teamId, userId]);
+  await handOverInTeam(em, actor, teamId, userId);
+}
+
+/**
+ * Ends all memberships of somebody whose account ends, and hands over what they made for any team.
+ * @returns the number of memberships
+ */
+export async function leaveAllTeams(em: EntityManager, actor: Actor, userId: string): Promise<number> {
+  const made = [...MADE_FOR_TEAMS, 'workflow'].map(
+    (table) => `union select team_id from ${table} where owner_id = ? and team_id is not null`,
+  );
+  const teams = await em.execute<{ id: string }[]>(
+    `select id from team where id in (select team_id from team_member where user_id = ? ${made.join(' ')})
+      order by id for update`,
+    [userId, ...made.map(() => userId)],
+  );
+  const left = await em.execute<object[]>('delete from team_member where user_id = ? returning 1', [userId]);
+  for (const { id } of teams) await handOverInTeam(em, actor, id, userId);
+  return left.length;
+}
+
+async function handOverInTeam(
+  em: EntityManager,
+  actor: Actor,
+  teamId: string,
+  userId: string,
+): Promise<void> {
   const heir = await heirOf(em, actor, teamId, userId);
-  for (const table of ['agent', 'file', 'delivery_target', 'inbound_hook', 'event_source'])
+  for (const table of MADE_FOR_TEAMS)
     await em.execute(`update ${table} set owner_id = ? where team_id = ? and owner_id = ?`, [
       heir,
       teamId,

@@ -6,6 +6,7 @@ import { sealAudit } from '../../../domain/audit/seal.ts';
 import { getUser } from '../../../domain/auth/users.ts';
 import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
 import { beginErasure } from '../../../domain/privacy/erase.ts';
+import { escalateHumanTask } from '../../../domain/hitl/lifecycle.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { sessionCookie } from '../../support/browser.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
@@ -189,9 +190,99 @@ test('what others need has to be handed over first, and is named', async () => {
   });
   expect((await erase(user.id, { dry_run: true })).body.owned).toEqual(refused.body.owned);
   const heir = await app.createUser({ roles: ['builder'] });
+  const source = { source: 'https://shop.example', user_id: user.id };
+  expect((await client.post('/event-sources', source)).status).toBe(201);
   expect((await admin.post(`/users/${user.id}/transfer`, { to: heir.id })).status).toBe(200);
+  // The new owner sends what only the former one could.
+  expect(await rows('select user_id from event_source where owner_id = ?', [heir.id])).toEqual([
+    { user_id: heir.id },
+  ]);
   expect((await erase(user.id, { confirm: 'owner.one' })).status).toBe(200);
   expect((await admin.get(`/workflows/${workflow.id}`)).body).toMatchObject({ owner_id: heir.id });
+});
+
+test('roles, groups and fields that are named like the person stay what they are', async () => {
+  for (const username of ['approver', 'users']) {
+    const user = await app.createUser({ username, roles: ['builder'] });
+    const runId = await insertRun(app.orm, { owner: bob.id });
+    const candidates = { users: ['bob', username], roles: ['approver'], groups: [username] };
+    const taskId = await insertTask(app.orm, runId, { candidates });
+    const others = await insertTask(app.orm, runId, {
+      candidates: { users: [], roles: ['approver'], groups: ['users'] },
+    });
+    await fork().transactional((em) =>
+      escalateHumanTask(em, { task_id: taskId, level: 1, to: { ...candidates, users: [username] } }),
+    );
+    expect((await erase(user.id, { confirm: username })).body.status).toBe('done');
+    const renamed = { ...candidates, users: ['bob', user.id] };
+    expect(await rows('select candidates from hitl_task where id = ?', [taskId])).toEqual([
+      { candidates: renamed },
+    ]);
+    const data = async (id: string) =>
+      rows('select data from hitl_audit where task_id = ? order by id', [id]);
+    expect(await data(taskId)).toEqual([
+      { data: { assignee: null, candidates: renamed } },
+      { data: { level: 1, to: { ...candidates, users: [user.id] } } },
+    ]);
+    expect(await data(others)).toEqual([
+      { data: { assignee: null, candidates: { users: [], roles: ['approver'], groups: ['users'] } } },
+    ]);
+  }
+});
+
+test('what the person made for a team gets an admin of the team as its owner', async () => {
+  const [user, lead, maker] = await Promise.all(
+    ['made.much', 'lead.one', 'maker.one'].map((username) =>
+      app.createUser({ username, roles: ['builder'] }),
+    ),
+  );
+  const team = (await admin.post('/teams', { name: 'makers', admin: lead?.id })).body;
+  const member = await admin.put(`/teams/${team.id}/members/${user?.id}`, { role: 'builder' });
+  expect(member.status).toBeLessThan(300);
+  const source = { source: 'https://crm.example', user_id: user?.id };
+  expect((await (await app.as(maker!)).post('/event-sources', source)).status).toBe(201);
+  const { body: workflow } = await (
+    await app.as(user!)
+  ).post('/workflows', {
+    name: "the team's",
+    team_id: team.id,
+    definition: {
+      document: { dsl: '1.0.3', namespace: 'test', name: 'x', version: '1.0.0' },
+      do: [{ a: { set: {} } }],
+    },
+  });
+  expect(workflow.team_id).toBe(team.id);
+  const { body } = await erase(user!.id, { confirm: 'made.much' });
+  expect(body).toMatchObject({ status: 'done', removed: { team_memberships: 1 } });
+  expect((await admin.get(`/workflows/${workflow.id}`)).body).toMatchObject({
+    owner_id: lead?.id,
+    team_id: team.id,
+  });
+  // Who alone may send a source of somebody else still is nobody else.
+  expect(await rows('select user_id from event_source where owner_id = ?', [maker?.id])).toEqual([
+    { user_id: user?.id },
+  ]);
+});
+
+test('no issuer finds an account again whose erasure has only begun', async () => {
+  const user = await app.createUser({ username: 'linked.one', roles: ['builder'] });
+  await rows(
+    `with issuer as (
+       insert into identity_issuer
+         (id, name, title, issuer, client_id, scopes, mapping, creates_users, enabled)
+       values (gen_random_uuid(), 'directory', 'Directory', 'https://id.example', 'cadenza', '{}', '{}', true,
+               true)
+       returning id)
+     insert into user_identity (id, user_id, issuer_id, subject, external_id, removed_at)
+     select gen_random_uuid(), ?::uuid, id, 'subject', 'external', now() from issuer`,
+    [user.id],
+  );
+  await fork().transactional(async (em) => {
+    const actor = { id: boss.id, username: boss.username, roles: boss.roles, groups: [] };
+    await beginErasure(em, actor, await getUser(em, user.id, true), 'keep');
+  });
+  expect(await rows('select from user_identity where user_id = ?', [user.id])).toEqual([]);
+  expect((await admin.get(`/users/${user.id}/erasure`)).body).toMatchObject({ removed: { identities: 1 } });
 });
 
 test('ended runs stay, or go along where that is asked for', async () => {
