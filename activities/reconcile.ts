@@ -14,9 +14,12 @@ import { reconcile } from '../domain/runs/reconcile.ts';
 import { reconcileSchedules } from '../domain/schedules/reconcile.ts';
 import { wakeLeftCalls } from '../domain/spending/questions.ts';
 import { foldUsage } from '../domain/spending/usage.ts';
+import { continueMoves } from '../domain/teams/move-history.ts';
 import type { ActivityDeps } from './deps.ts';
 
 const SWEEP_EVERY_MS = 3_600_000;
+/** Of a pass. */
+const MOVE_MS = 5_000;
 
 export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'] {
   let sweptAtMs = 0;
@@ -53,8 +56,24 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
       sweptAtMs = Date.now();
       await sweep(deps);
     }
+    await moveRuns(deps, heartbeat);
     return result;
   };
+}
+
+/**
+ * Of workflows that have moved to another team. Last, and without an error: a tree of runs that is too large
+ * for one statement keeps nothing else from being done.
+ */
+async function moveRuns({ orm, logger }: ActivityDeps, heartbeat: () => void): Promise<void> {
+  const until = performance.now() + MOVE_MS;
+  const inTime = (): boolean => {
+    heartbeat();
+    return performance.now() < until;
+  };
+  await continueMoves(() => orm.em.fork(), inTime).catch((error: unknown) =>
+    logger.warn({ err: error }, 'cannot move runs to the team of their workflow, the next pass will'),
+  );
 }
 
 /** By the database's clock: that of this machine may be wrong. */

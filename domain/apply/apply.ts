@@ -114,6 +114,7 @@ class Applying {
       const state = await applier.find(this.#context, id);
       if (state === null) continue;
       if (this.#request.prune) {
+        this.#context.checkKind(kind);
         await applier.archive(this.#context, state);
         await noteArchived(this.#context.em, row);
       }

@@ -68,6 +68,8 @@ export interface ApplyContext {
   limits: Limits;
   /** Of the API, without a slash at its end. */
   baseUrl: string;
+  /** @throws 403 for a token without the scope for records of this kind */
+  checkKind(kind: ResourceKind): void;
   /** @throws 403 for a machine client: none may bind or unbind sources */
   checkPerson(): void;
   /** @throws 422 for an address to which nothing may be delivered */

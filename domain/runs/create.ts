@@ -134,10 +134,13 @@ async function exists(em: EntityManager, id: string): Promise<boolean> {
   return (await em.execute<object[]>(`select from run where id = ?`, [id])).length > 0;
 }
 
-/** The delay leaves the start to this process; the reconciler steps in later. */
+/**
+ * The delay leaves the start to this process; the reconciler steps in later. The workflow is locked first: of
+ * one that moves, the run gets the new team, because the move has seen the runs only that were there.
+ */
 const INSERT_RUN = new Prepared(`
-  with place as (
-    select coalesce((select team_id from workflow where id = ?::uuid),
+  with place as materialized (
+    select coalesce((select team_id from workflow where id = ?::uuid for key share),
                     (select team_id from run where id = ?::uuid)) as team_id
   ), admitted as materialized (
     select team_id, admit_run(?::uuid, team_id, ?::boolean, ?::jsonb) as told from place

@@ -1,8 +1,8 @@
 /**
- * One pass of the reconciler (docs/architecture.md#signals-and-the-reconciler): moves runs that follow
- * their workflow to another team, starts pending runs, repeats signals that were not received, closes rows
- * whose execution is gone, and reports stuck runs. It uses indexes to read only the few affected rows. Each
- * part works in batches until nothing is left or its time is up; the next pass continues.
+ * One pass of the reconciler (docs/architecture.md#signals-and-the-reconciler): starts pending runs, repeats
+ * signals that were not received, closes rows whose execution is gone, and reports stuck runs. It uses
+ * indexes to read only the few affected rows. Each part works in batches until nothing is left or its time
+ * is up; the next pass continues.
  */
 import { UNDER_WAY_STATUSES } from '../../contracts/run-events.ts';
 import { isLowercaseUuid } from '../../contracts/uuid.ts';
@@ -10,7 +10,6 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { inParallel } from '../in-parallel.ts';
 import { TemporalUnavailable } from '../ports.ts';
-import { continueMoves } from '../teams/move-history.ts';
 import { closeLostRun, sendSignals, startRun, type DispatchDeps } from './dispatch.ts';
 import { takeDueSignals, takeUnappliedSignals, type OpenSignal } from './signals.ts';
 import { takePendingRuns } from './start.ts';
@@ -23,7 +22,6 @@ const AT_ONCE = 10;
  * When each part must stop, counted from the start of the pass. Together below the activity's timeout of 60
  * s.
  */
-const MOVE_UNTIL_MS = 5_000;
 const START_UNTIL_MS = 15_000;
 const SIGNAL_UNTIL_MS = 30_000;
 const SWEEP_UNTIL_MS = 40_000;
@@ -54,7 +52,6 @@ export async function reconcile(deps: DispatchDeps, options: PassOptions): Promi
     () =>
       performance.now() - begun < untilMs;
   try {
-    await continueMoves(() => deps.orm.em.fork(), within(MOVE_UNTIL_MS));
     result.started = await startPending(deps, options, within(START_UNTIL_MS));
     result.signalled = await repeatSignals(deps, options, within(SIGNAL_UNTIL_MS));
     const ended = await deps.temporal.abnormallyClosed(new Date(options.now.getTime() - CLOSED_SINCE_MS));

@@ -58,7 +58,10 @@ async function moveBatch(em: EntityManager, workflowId: string): Promise<boolean
   return isDone;
 }
 
-/** With their children: those whose own workflow has no team have that of their parent. */
+/**
+ * Locks children before their parents, as all code locks a run before its root: ids of children are higher.
+ * With their children: those whose own workflow has no team have that of their parent.
+ */
 async function moveRuns(em: EntityManager, workflowId: string, ids: readonly string[]): Promise<void> {
   const moved = await em.execute<{ id: string }[]>(
     `with recursive moved as (
@@ -69,7 +72,7 @@ async function moveRuns(em: EntityManager, workflowId: string, ids: readonly str
         where w.team_id is null)
      select r.id from run r, workflow w
       where w.id = ? and r.id in (select id from moved) and r.team_id is distinct from w.team_id
-      order by r.id for no key update of r`,
+      order by r.id desc for no key update of r`,
     [arrayLiteral(ids), workflowId],
   );
   if (moved.length === 0) return;

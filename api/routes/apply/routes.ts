@@ -1,8 +1,11 @@
 /** Sets of resources: docs/apply.md. */
 import * as z from 'zod';
 
+import { writeAudit } from '../../../domain/audit/write.ts';
 import { applySet } from '../../../domain/apply/apply.ts';
 import { listApplied } from '../../../domain/apply/applied.ts';
+import type { PlanItem } from '../../../domain/apply/plan.ts';
+import type { ResourceKind } from '../../../domain/apply/resources.ts';
 import { pinnedBefore } from '../../../domain/apply/workflows.ts';
 import { checkPerson } from '../../../domain/auth/own-sessions.ts';
 import type { Resource as Pinned } from '../../../language/definition/resources.ts';
@@ -10,8 +13,9 @@ import { ResourceSession, type FetchedResources } from '../../../domain/registry
 import { resolveSecret } from '../../../domain/secrets/service.ts';
 import { teamFor } from '../../../domain/teams/holding.ts';
 import { wakeTargets } from '../../../domain/delivery/reconcile.ts';
+import { originOf } from '../../audit-trail.ts';
 import type { AppDeps } from '../../deps.ts';
-import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { pageQuery, uuid } from '../../schemas.ts';
@@ -27,6 +31,8 @@ const SCOPE_OF = {
   hook: 'events:write',
   event_source: 'events:write',
 } as const;
+/** What changes nothing. */
+const IDLE: ReadonlySet<PlanItem['action']> = new Set(['unchanged', 'keep']);
 const byRow = orderBy<{ id: string }, string>(z.guid(), ({ id }) => id);
 
 export function applyEndpoints(deps: AppDeps): Endpoint[] {
@@ -68,7 +74,8 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
         const { set, prune, dry_run, digest, ...body } = c.body;
         const teamId = await teamFor(c.em, c.actor, body.team_id);
         const resources = c.measure(() => resourcesOf(body.resources, c.yaml));
-        for (const { kind } of resources) requireScope(c.actor, SCOPE_OF[kind]);
+        const checkKind = (kind: ResourceKind): void => requireScope(c.actor, SCOPE_OF[kind]);
+        for (const { kind } of resources) checkKind(kind);
         const due = new Set<string>();
         const applied = await applySet(
           {
@@ -79,6 +86,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
             encryption: deps.encryption,
             limits: deps.env,
             baseUrl: deps.env.BASE_URL,
+            checkKind,
             checkPerson: () => checkPerson(claimsOf(c.ctx)),
             checkAddress: (url) => deps.deliveryAddresses.check(url),
             due,
@@ -86,6 +94,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
           },
           { set, resources, prune, dry_run, digest },
         );
+        await auditRecords(c, { set, teamId }, dry_run ? [] : applied.plan);
         if (due.size > 0) c.afterCommit(async () => void (await wakeTargets(deps.temporal, [...due])));
         return { status: 200, body: { set, dry_run, ...applied } };
       },
@@ -107,4 +116,20 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
       },
     }),
   ];
+}
+
+/** An entry for each record, so that the log of a record has what a set has done to it. */
+async function auditRecords(
+  { em, ctx, audit }: Pick<EndpointContext, 'em' | 'ctx' | 'audit'>,
+  { set, teamId }: { set: string; teamId: string | null },
+  plan: readonly PlanItem[],
+): Promise<void> {
+  audit.note({ data: { set, ...(teamId === null ? {} : { team_id: teamId }) } });
+  for (const { kind, id, action, changes } of plan.filter((item) => !IDLE.has(item.action)))
+    await writeAudit(em, originOf(ctx), {
+      action: 'applySet',
+      objectType: kind,
+      objectId: id,
+      data: { set, done: action, changes: Object.fromEntries(changes.map((name) => [name, {}])) },
+    });
 }

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { ROLES } from '../../../contracts/roles.ts';
 import { teamQuotas } from '../../../contracts/quotas.ts';
 import { isAdmin, type Actor } from '../../../domain/auth/actor.ts';
+import { checkStepUp } from '../../../domain/auth/clients.ts';
 import { forbidden } from '../../../domain/errors.ts';
 import {
   getMember,
@@ -26,6 +27,7 @@ import {
 } from '../../../domain/teams/teams.ts';
 import { mergedQuotas } from '../../merged-fields.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { flag, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
@@ -213,6 +215,7 @@ function memberEndpoints(): Endpoint[] {
       summary: 'Add a member to a team, or change their role in it; for its admins',
       description:
         `A team has at most ${MAX_MEMBERS} members, a user at most ${MAX_TEAMS_OF_USER} teams. ` +
+        'A session needs a log-in at most 5 minutes old (401 `login_too_old`). ' +
         'The last admin of a team stays one, unless an administrator decides otherwise.',
       tags,
       role: 'viewer',
@@ -225,6 +228,7 @@ function memberEndpoints(): Endpoint[] {
       errors: [409],
       handler: async (c) => {
         const team = await getTeamForChange(c.em, c.actor, c.params.id);
+        checkStepUp(claimsOf(c.ctx), c.actor);
         const { user_id: userId } = c.params;
         const isNew = await putMember(c.em, c.actor, team.id, { user_id: userId, role: c.body.role });
         const member = presentMember(await getMember(c.em, team.id, userId));

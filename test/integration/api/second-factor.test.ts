@@ -172,7 +172,9 @@ test('what gives others rights needs a fresh log-in of an admin, too', async () 
   const { own } = await withTotp(['admin']);
   const old = createClient(app.url, (await deviceToken(own)).access_token);
   const someone = await app.createUser({ roles: ['builder'] });
+  const { body: team } = await own.post('/teams', { name: 'payments' });
   const replies = [
+    await old.put(`/teams/${team.id}/members/${someone.id}`, { role: 'builder' }),
     await old.patch(`/users/${someone.id}`, { password: null }),
     await old.patch(`/users/${someone.id}`, { roles: ['admin'] }),
     await old.post(`/users/${someone.id}/identities`, { issuer_id: someone.id, subject: 'me' }),

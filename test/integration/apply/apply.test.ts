@@ -377,6 +377,55 @@ test('a machine client applies sets, but neither binds nor unbinds sources', asy
   expect([pruned.status, pruned.body.code]).toEqual([403, 'person_required']);
 });
 
+test('a token prunes only what it has the scopes for', async () => {
+  const set = setName();
+  const all = [agent('scoped-a'), workflow('scoped-w')];
+  expect((await apply(set, all)).status).toBe(200);
+  const tokenOf = async (...scopes: string[]): Promise<Client> => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const { body } = await asAnn.post('/users/me/tokens', { name: 'ci', scopes, expires_at });
+    return createClient(app.url, body.token);
+  };
+  const prune = (client: Client, digest?: string): Promise<Reply> =>
+    apply(set, [], { prune: true, ...(digest === undefined ? { dry_run: true } : { digest }) }, client);
+  const ofWorkflows = await tokenOf('workflows:write');
+  const { body: plan } = await prune(asAnn);
+  for (const reply of [await prune(ofWorkflows), await prune(ofWorkflows, plan.digest)])
+    expect([reply.status, reply.body.code, reply.body.scope]).toEqual([
+      403,
+      'insufficient_scope',
+      'agents:write',
+    ]);
+  expect(actionsOf(await apply(set, all)).map((line) => line.split(' ')[0])).toEqual([
+    'unchanged',
+    'unchanged',
+  ]);
+  const ofBoth = await tokenOf('workflows:write', 'agents:write');
+  expect((await prune(ofBoth, plan.digest)).status).toBe(200);
+});
+
+test('the audit log of a record has what a set has done to it', async () => {
+  const set = setName();
+  const made = await apply(set, [agent('audited-a'), workflow('audited-w')]);
+  const [agentId, workflowId]: string[] = made.body.plan.map(({ id }: { id: string }) => id);
+  const kept = [workflow('audited-w', { description: 'changed' })];
+  const { body: plan } = await apply(set, kept, { prune: true, dry_run: true });
+  expect((await apply(set, kept, { prune: true, digest: plan.digest })).status).toBe(200);
+  const logged = async (id: string | undefined): Promise<unknown[]> => {
+    const { body } = await asAnn.get(`/audit?object_id=${id}`);
+    return body.map(({ action, object, details, changes }: Json) => [action, object, details, changes]);
+  };
+  const object = { type: 'agent', id: agentId };
+  expect(await logged(agentId)).toMatchObject([
+    ['applySet', object, { set, done: 'archive' }, {}],
+    ['applySet', object, { set, done: 'create' }, {}],
+  ]);
+  expect(await logged(workflowId)).toMatchObject([
+    ['applySet', { type: 'workflow' }, { done: 'update' }, { description: {} }],
+    ['applySet', { type: 'workflow' }, { done: 'create' }, {}],
+  ]);
+});
+
 test('applies of one set at the same time give one record of each resource', async () => {
   const set = setName();
   const replies = await Promise.all(

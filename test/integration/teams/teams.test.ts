@@ -705,6 +705,30 @@ test('a workflow with many runs moves at once, and its older runs follow in batc
   expect([await left(), moves.reduce((sum, one) => sum + one, 0)]).toEqual([0, 1]);
 });
 
+test('a run that is started while its workflow moves belongs to the new team', async () => {
+  const team = await newTeam();
+  const owner = await person(['builder']);
+  created(await team.admin.client.put(`/teams/${team.id}/members/${owner.user.id}`, { role: 'admin' }));
+  const workflow = created(
+    await owner.client.post('/workflows', { name: 'moving', definition, team_id: team.id }),
+  );
+  const em = app.orm.em.fork();
+  await em.begin();
+  await em.execute('select from workflow where id = ? for update', [workflow.id]);
+  await em.execute('update workflow set team_id = null where id = ?', [workflow.id]);
+  const starting = owner.client.post(`/workflows/${workflow.id}/run`);
+  const waits = `select 1 from pg_stat_activity
+                  where wait_event_type = 'Lock' and datname = current_database()`;
+  await until(
+    () => app.orm.em.fork().execute(waits),
+    (rows) => rows.length > 0,
+  );
+  await em.commit();
+  const { id } = created(await starting);
+  const [run] = await app.orm.em.fork().execute('select team_id from run where id = ?', [id]);
+  expect(run).toEqual({ team_id: null });
+});
+
 test('approvers of a team are told of the tasks that name it, and its drafts may be tried', async () => {
   const team = await newTeam();
   const em = app.orm.em.fork();

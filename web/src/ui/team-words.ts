@@ -1,7 +1,7 @@
 /** Words of the choice of a team. */
 export const words = {
   team: 'Team',
-  anybodys: 'Mine and of all teams',
+  anybodys: 'Mine and those of all teams',
   mine: 'Mine',
   holder: 'For whom',
   me: 'For me',
