@@ -25,6 +25,7 @@ const UNRECORDED = [
   'linkMyIdentity',
   'markNotificationsRead',
   'pollJobs',
+  'postUserInfo',
   'receiveCallback',
   'validateWorkflow',
 ];
@@ -39,6 +40,7 @@ const ELSEWHERE = [
   'createMyPasskey',
   'decideByLink',
   'decideDeviceRequest',
+  'decodePayloads',
   'deleteMyPassword',
   'deleteMyTotp',
   'deleteSession',
@@ -249,6 +251,7 @@ async function tries(): Promise<Record<string, Try>> {
     deleteWorkflow: { on: 'privateWorkflow' },
     deleteAgent: { on: 'budget' },
     transferUser: { by: 'fresh', on: 'user', body: { to: other.id } },
+    eraseUser: { by: 'fresh', on: 'user', body: { dry_run: true } },
     changeMyPassword: {
       by: 'fresh',
       body: { current_password: PASSWORD, new_password: `${PASSWORD} staple` },

@@ -100,7 +100,7 @@ export async function insertManyRows(em: EntityManager, counts: RowCounts, endMs
             case when n % 100 = 0 then 'public' else 'private' end
        from ${each('files')}`,
     ...runStatements(counts, idOf, at),
-    `insert into audit_entry (at, actor_id, action, outcome, object_type, object_id, credential, door,
+    `insert into audit_entry (at, actor_id, action, outcome, object_type, object_id, credential, via,
                               address)
      select ${at('entries')}, ${owner}, case when n % 500 = 0 then 'user.update' else 'run.start' end,
             case when n % 500 = 1 then 'refused' else 'done' end,

@@ -167,8 +167,8 @@ describe('a backup', () => {
     expect(signal).toEqual({ received_at: null, delivered_at: null, attempts: 0, due: true });
     const [entry] = await target
       .fork()
-      .execute(`select door, data ->> 'taken_at' as at from audit_entry where action = 'restore_backup'`);
-    expect(entry).toEqual({ door: 'system', at: manifest.created_at });
+      .execute(`select via, data ->> 'taken_at' as at from audit_entry where action = 'restore_backup'`);
+    expect(entry).toEqual({ via: 'system', at: manifest.created_at });
   });
 
   test('continues on the other server: chain of the audit log, deliveries, identities of rows', async () => {
@@ -285,8 +285,8 @@ test('an operator gives an administrator a new password, which ends all sessions
   expect(old.status).toBe(401);
   const [entry] = await app.orm.em
     .fork()
-    .execute(`select door, object_type, data::text as data from audit_entry where action = 'reset_admin'`);
-  expect(entry).toMatchObject({ door: 'system', object_type: 'user' });
+    .execute(`select via, object_type, data::text as data from audit_entry where action = 'reset_admin'`);
+  expect(entry).toMatchObject({ via: 'system', object_type: 'user' });
   expect(entry?.data).not.toContain(password);
   await expect(resetOpened(here(), { username: 'nobody' })).rejects.toThrow(
     `There is no user nobody. Administrators: ${username}`,
