@@ -29,7 +29,7 @@ const MAX_NAMED = 20;
 /** A page with a long history sends a thousand requests at once, but sustained rates are low. */
 const allowance = { burst: 5_000, perSecond: 100 };
 
-/** What both doors share. Newer versions of the UI send the parameter; we have no such references. */
+/** What both share. Newer versions of the UI send the parameter; we have no such references. */
 const decoding = {
   method: 'POST' as const,
   // What people decode, the handler writes itself.
@@ -41,7 +41,7 @@ const decoding = {
   idempotent: false,
   transaction: false,
   responses: { 200: payloads },
-  errors: [429],
+  errors: [404, 429],
 };
 
 export function temporalCodecEndpoints(deps: AppDeps): Endpoint[] {
