@@ -127,8 +127,8 @@ test('an agent is evaluated on a sheet, and what ended in an error is tried agai
     '',
     { retry_of: first.id, report: { versions: [{ passed: 2, errors: 0 }] } },
   ]);
-  const again = await ada.run(['agent', 'retry-evaluation', first.id, '--failed']);
-  expect(again.exitCode).toBe(0);
+  const [again] = await reported(['retry-evaluation', first.id, '--failed']);
+  expect(again).toBe(0);
 });
 
 test('a failed run is retried, another suspended, resumed, opened, and terminated by an admin', async () => {
