@@ -503,6 +503,6 @@ test('people are mailed through the worker when they are asked and reminded', as
   const { logs } = await read(run);
   const created = logs.find(({ type }: { type: string }) => type === 'io.cadenza.hitl.task-created.v1');
   expect(created.data).toMatchObject({ assignee: null, candidates });
-  await decide(asCyd, await taskOf(run), { decision: 'approve' });
+  await decide(asCyd, await taskOf(run, asCyd), { decision: 'approve' });
   expect((await ended(run))['status']).toBe('completed');
 });

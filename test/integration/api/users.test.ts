@@ -49,6 +49,8 @@ test('an admin creates and reads a user, and the password is never shown', async
     id: expect.any(String),
     username: 'ada',
     budget: null,
+    erased_at: null,
+    quotas: null,
     email: 'ada@example.com',
     display_name: null,
     roles: ['approver'],
