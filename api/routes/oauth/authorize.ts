@@ -70,6 +70,7 @@ export function authorizeEndpoints(deps: Deps): Endpoint[] {
       role: 'public',
       query: z.object({ ...parameters, [resumed]: value }).catchall(value),
       responses: { 200: html, 303: null, 403: html },
+      errors: [403],
       handler: (c) => showPage(deps, c),
     }),
     endpoint({

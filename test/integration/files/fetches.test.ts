@@ -10,6 +10,7 @@ import { fetchFilesActivity } from '../../../activities/fetch-files.ts';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import type { FetchedFiles } from '../../../contracts/activities.ts';
 import { addFetches, listFetches } from '../../../domain/files/fetches.ts';
+import { runLimits } from '../../../domain/runs/limits.ts';
 import { noTemporal, startTestApp, type TestApp } from '../../support/app.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
     response.writeHead(200, { 'content-type': 'text/plain' }).end(uuidv7());
   });
   const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
-  const { orm, logger, files } = t.app.deps;
+  const { env, orm, logger, files } = t.app.deps;
   // This test needs neither schedules nor deliveries.
   const calls = { watch: () => ({ signal: new AbortController().signal, close: () => undefined }) };
   deps = {
@@ -39,6 +40,7 @@ beforeAll(async () => {
     temporal: noTemporal,
     retentionDays: 1,
     eventDays: 1,
+    limits: runLimits(env),
     secret: async () => null,
     deliveries: { kinds: {}, sender: { send: async () => ({ refusal: 'none' }) } },
   } as unknown as ActivityDeps;
