@@ -35,8 +35,9 @@ export function ownServers(env: Settings): OwnServers {
     const store = serverOf(env.FILES_S3_ENDPOINT);
     servers.push(store, { ...store, host: `${env.FILES_S3_BUCKET ?? ''}.${store.host}` });
   }
-  const { BASE_URL: url, OPENID_BACKCHANNEL_URL: other = url } = env;
-  return { servers, api: [serverOf(url), serverOf(other), { host: env.HOST, port: env.PORT }] };
+  const api = [serverOf(env.BASE_URL), { host: env.HOST, port: env.PORT }];
+  if (env.OPENID_BACKCHANNEL_URL !== undefined) api.push(serverOf(env.OPENID_BACKCHANNEL_URL));
+  return { servers, api };
 }
 
 function serverOf(url: string): DeniedServer {

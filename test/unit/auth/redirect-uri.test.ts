@@ -99,7 +99,9 @@ test('a resource is on this server or below it', () => {
 
 test('the highest role in a scope limits a client; administration has to be asked for', () => {
   expect(roleLimitOf(null)).toBe('builder');
-  expect(roleLimitOf('openid offline_access')).toBe('builder');
+  expect(roleLimitOf('offline_access')).toBe('builder');
+  expect(roleLimitOf('openid offline_access')).toBe('viewer');
+  expect(roleLimitOf('openid admin')).toBe('admin');
   expect(roleLimitOf('viewer')).toBe('viewer');
   expect(roleLimitOf('approver viewer')).toBe('approver');
   expect(roleLimitOf('viewer admin')).toBe('admin');

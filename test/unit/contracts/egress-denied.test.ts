@@ -124,6 +124,7 @@ test('ownServers() finds every server that the settings name', () => {
     BASE_URL: 'https://cadenza.example.com',
     HOST: '0.0.0.0',
     PORT: '3001',
+    OPENID_BACKCHANNEL_URL: 'http://api:3001',
   });
   expect(all.servers).toEqual(
     expect.arrayContaining([
@@ -143,6 +144,7 @@ test('ownServers() finds every server that the settings name', () => {
   expect(all.api).toEqual([
     { host: 'cadenza.example.com', port: 443 },
     { host: '0.0.0.0', port: 3001 },
+    { host: 'api', port: 3001 },
   ]);
   expect(read({ DATABASE_URL: 'postgres://a/x', SANDBOX_ENGINE: 'unix:///run/d' }).servers).toHaveLength(2);
   for (const [url, host, port] of [

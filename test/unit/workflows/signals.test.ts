@@ -16,6 +16,8 @@ function setUp(state = initialState(null)) {
     early: new Set<string>(),
     wakes: [] as string[],
     noteWake: (key: string) => execution.wakes.push(key),
+    unasked: [] as string[],
+    noteUnasked: ({ task_id: task }: { task_id: string }) => execution.unasked.push(task),
     event: (_type: string, key: string) => key,
     journal: { ack: (id: string) => acks.push(id), add: (key: string) => events.push(key) },
   };
@@ -53,6 +55,7 @@ test('a signal that nobody awaits is acknowledged and logged, but not kept in th
   expect(acks).toEqual(['1', '2', '3', '4']);
   expect(events).toEqual(['decision:1', 'decision:2', 'child:awaited', 'child:unawaited']);
   expect([Object.keys(state.decisions), Object.keys(state.children)]).toEqual([['asked'], ['awaited']]);
+  expect(execution.unasked).toEqual(['expired']);
 });
 
 test('a signal that overtakes the wait of its call is kept for it', () => {
