@@ -1,6 +1,6 @@
 /**
  * Health check of a worker container, or with the argument `sandbox` of a sandbox worker: Temporal has
- * recently seen this host's worker poll its task queue.
+ * recently seen this host's worker poll its task queue, or workers may not while writes are paused.
  */
 import { hostname } from 'node:os';
 import { loadServerEnv } from '../config/env.ts';
@@ -20,4 +20,21 @@ const { pollers } = await client.withDeadline(Date.now() + timeoutMs, () =>
   }),
 );
 const mine = pollers?.some(({ identity }) => identity?.endsWith(`@${hostname()}`)) ?? false;
-process.exit(mine ? 0 : 1);
+process.exit(mine || (!isSandbox && (await isPaused())) ? 0 : 1);
+
+/** Loads the database's client only here: the check runs often. */
+async function isPaused(): Promise<boolean> {
+  const { createOrm } = await import('../db/orm.ts');
+  const { readWritePause } = await import('../domain/operations/write-pause.ts');
+  const orm = createOrm({
+    url: env.DATABASE_URL,
+    applicationName: 'cadenza-health',
+    poolSize: 1,
+    connectionTimeoutMs: timeoutMs,
+    statementTimeoutMs: timeoutMs,
+  });
+  return readWritePause(orm.em.fork()).then(
+    (pause) => pause !== null,
+    () => false,
+  );
+}

@@ -12,9 +12,11 @@ export interface PauseFlag {
 
 export function watchWritePause(watch: WritePauseWatch): PauseFlag {
   let isOn = false;
+  let isStopped = false;
   const waiting: (() => void)[] = [];
   const set = (next: boolean): void => {
-    isOn = next;
+    // An answer may come after the end.
+    isOn = next && !isStopped;
     if (isOn) return;
     for (const resume of waiting.splice(0)) resume();
   };
@@ -29,6 +31,7 @@ export function watchWritePause(watch: WritePauseWatch): PauseFlag {
     ended: () => (isOn ? new Promise((resolve) => void waiting.push(resolve)) : Promise.resolve()),
     stop() {
       clearInterval(timer);
+      isStopped = true;
       set(false);
     },
   };

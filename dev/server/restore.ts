@@ -84,6 +84,7 @@ export async function restoreInto(
   try {
     const isAgain = mark !== null && existsSync(mark);
     await checkPlace(client, installation, options, isAgain);
+    if (options.replace !== true && !isAgain) await checkStore(installation, manifest);
     if (mark !== null) await writeFile(mark, `${manifest.created_at}\n`, { flush: true });
     await restoreTemporal(installation, options, manifest, say);
     say('PostgreSQL …');
@@ -160,6 +161,20 @@ async function checkPlace(
     );
   if (isFilled && (await hasInstallation(client)) && !(await isOwnFileStore(fork(), files).catch(() => true)))
     throw new ServerCommandError(`The file store, ${files.place}, belongs to another database.`);
+}
+
+/**
+ * Whoever has the store's mark removes files without a row, so the mark is not taken from another database.
+ * @throws ServerCommandError
+ */
+async function checkStore({ files: store }: Installation, { files }: Manifest): Promise<void> {
+  const mark = files.included && files.store_id !== null ? await store.readMark() : null;
+  if (mark !== null && mark !== files.store_id)
+    throw new ServerCommandError(
+      `The file store, ${store.place}, belongs to another database. Choose a separate one (FILES_DIR, or ` +
+        'FILES_S3_BUCKET and FILES_S3_PREFIX). With --replace the restore takes it over: files that the ' +
+        'backup does not have are then deleted.',
+    );
 }
 
 async function hasInstallation(client: pg.Client): Promise<boolean> {

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createTemporalClient } from '../../../temporal/client.ts';
 import { until } from '../../support/platform.ts';
-import { testTemporal, type TestTemporal } from '../../support/servers.ts';
+import { createTestDatabase, testTemporal, type TestTemporal } from '../../support/servers.ts';
 
 /** TASK_QUEUE_TYPE_WORKFLOW */
 const workflowQueue = 1;
@@ -16,20 +17,38 @@ describe('the health check of a worker container', () => {
     temporal = await testTemporal();
   });
 
-  const check = (address: string) =>
+  const check = (address: string, databaseUrl = 'postgres://x:x@127.0.0.1:1/x') =>
     spawnSync(process.execPath, ['docker/worker-health.ts'], {
       cwd: root,
       encoding: 'utf8',
       timeout: 240_000,
       env: {
         ...process.env,
-        DATABASE_URL: 'postgres://x:x@localhost/x',
+        DATABASE_URL: databaseUrl,
         ENCRYPTION_KEYS: `k:${Buffer.alloc(32).toString('base64')}`,
         TEMPORAL_ADDRESS: address,
         TEMPORAL_NAMESPACE: temporal.namespace,
         TEMPORAL_TASK_QUEUE: temporal.taskQueue,
       },
     });
+
+  test('passes while writes are paused, when no worker polls', async () => {
+    const database = await createTestDatabase();
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    await client.query(
+      `insert into write_pause (holder, reason, until)
+       values (gen_random_uuid(), 'a backup', clock_timestamp() + interval '1 hour')`,
+    );
+    await until(
+      async () => check(temporal.address, database.url).status,
+      (status) => status === 0,
+    );
+    await client.query('delete from write_pause');
+    expect(check(temporal.address, database.url).status).toBe(1);
+    await client.end();
+    await database.drop();
+  });
 
   test('fails without a worker of this host, and passes once it polls', async () => {
     expect(check(temporal.address).status).toBe(1);
