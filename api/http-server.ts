@@ -1,5 +1,6 @@
 /** The HTTP server in front of the app, the same in production and in tests. */
 import { createServer, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type Koa from 'koa';
 
 /** Allows percent-encoded query filters of 4,096 characters. */
@@ -7,23 +8,28 @@ const MAX_HEADER_BYTES = 64 * 1024;
 
 /** How long a client may leave what it is sent unread: answers and streams wait in this process's memory. */
 const UNREAD_MS = 60_000;
+/**
+ * Longer than load balancers keep idle connections, so that they close first and never send into a closed
+ * one.
+ */
+const IDLE_MS = 65_000;
 
 /**
  * Creates a server that does not listen yet. If the app needs the server's address, attach it later with
  * `serve(server, koa)`.
  */
-export function createHttpServer(app?: Koa, { unreadMs = UNREAD_MS } = {}): Server {
-  // Longer than load balancers keep idle connections, so that they close first and never send into a closed
-  // one.
+export function createHttpServer(app?: Koa, { unreadMs = UNREAD_MS, idleMs = IDLE_MS } = {}): Server {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
-    keepAliveTimeout: 65_000,
+    keepAliveTimeout: idleMs,
     headersTimeout: 66_000,
     requestTimeout: 300_000,
   });
-  // Fires while nothing is read or written. Who waits for an answer may; who does not read one is cut off.
+  const isWaiting = trackRequests(server);
+  // Fires while nothing is read or written, and after `keepAliveTimeout`: a listener has to close connections
+  // itself. Who waits for an answer may; who does not read one, or wants none, is cut off.
   server.setTimeout(unreadMs, (socket) => {
-    if (socket.writableLength > 0) socket.destroy();
+    if (socket.writableLength > 0 || !isWaiting(socket)) socket.destroy();
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (socket.writable) {
@@ -34,6 +40,17 @@ export function createHttpServer(app?: Koa, { unreadMs = UNREAD_MS } = {}): Serv
     serve(server, app);
   }
   return server;
+}
+
+/** @returns whether a request of this connection has no complete answer yet */
+function trackRequests(server: Server): (socket: Socket) => boolean {
+  const open = new WeakMap<Socket, number>();
+  server.on('request', ({ socket }, response) => {
+    const add = (more: number): unknown => open.set(socket, (open.get(socket) ?? 0) + more);
+    add(1);
+    response.once('close', () => add(-1));
+  });
+  return (socket) => (open.get(socket) ?? 0) > 0;
 }
 
 export function serve(server: Server, app: Koa): void {

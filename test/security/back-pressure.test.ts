@@ -82,12 +82,13 @@ test('requests of a user at the same time are limited, also after the client has
   for (const stream of streams) stream.drop();
 });
 
-test('who does not read an answer is cut off, and who waits for one is not', async () => {
-  const server = createHttpServer(undefined, { unreadMs: 300 });
+test('who does not read an answer is cut off, or sends no more requests, and who waits is not', async () => {
+  const server = createHttpServer(undefined, { unreadMs: 300, idleMs: 300 });
   const closed: string[] = [];
   server.on('request', (request, response) => {
     response.on('close', () => closed.push(request.url ?? ''));
     if (request.url === '/large') response.end(Buffer.alloc(64 * MEBIBYTE));
+    else if (request.url === '/small') response.end('small');
     else goOn.push(() => response.end('at last'));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -105,6 +106,9 @@ test('who does not read an answer is cut off, and who waits for one is not', asy
     (urls) => urls.length > 0,
   );
   expect(closed).toEqual(['/large']);
+  const idle = connect(port, '127.0.0.1').on('error', () => {});
+  idle.write('GET /small HTTP/1.1\r\nhost: x\r\n\r\n');
+  await once(idle.resume(), 'close');
   goOn.splice(0).forEach((resume) => resume());
   expect(await (await waiting).text()).toBe('at last');
   unread.destroy();
