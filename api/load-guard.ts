@@ -60,6 +60,8 @@ export class LoadMeter {
     if (memory >= OVERLOADED_FROM || (isLate && this.#isLate)) this.#load = 'overloaded';
     else if (memory >= STRAINED_FROM) this.#load = 'strained';
     else if (memory < RECOVERED_BELOW && !isLate) this.#load = 'ok';
+    // Else who refuses everything would never do so little that it recovers.
+    else if (this.#load === 'overloaded' && !isLate) this.#load = 'strained';
     this.#isLate = isLate;
     return this.#load;
   }
@@ -97,7 +99,7 @@ export function createLoadGuard({ logger, memoryMib, maxLateMs, endStreams }: Lo
   const timer = setInterval(() => {
     const before = meter.load;
     const lateMs = Math.max(0, performance.now() - dueMs);
-    const measured = { memory: memory(), lateMs };
+    const measured = { memory: memory(before === 'ok' ? STRAINED_FROM : RECOVERED_BELOW), lateMs };
     dueMs = performance.now() + MEASURE_MS;
     const load = meter.add(measured);
     if (load !== before)
@@ -135,13 +137,14 @@ export function overloaded(): AppError {
 /**
  * The part of the memory that is held: of the heap that V8 allows, and of all with buffers outside it. V8
  * collects garbage when it needs room, so much of a full heap may be garbage: near the limit it is collected
- * before anybody is refused, every ten seconds at most.
+ * before anybody is refused, every ten seconds at most. A process that takes little makes no garbage either,
+ * so it is also collected to see whether the process has recovered: the caller says from which part on.
  */
-function createMemoryGauge(maxBytes: number): () => number {
+function createMemoryGauge(maxBytes: number): (collectFrom: number) => number {
   let collectedMs = -COLLECT_MS;
-  return () => {
+  return (collectFrom) => {
     const part = heldPart(maxBytes);
-    if (part < STRAINED_FROM || performance.now() - collectedMs < COLLECT_MS) return part;
+    if (part < collectFrom || performance.now() - collectedMs < COLLECT_MS) return part;
     collectGarbage();
     collectedMs = performance.now();
     return heldPart(maxBytes);

@@ -10,6 +10,11 @@ test('memory strains a process before it overloads it, and it recovers a little 
   expect(loads).toEqual(['ok', 'ok', 'strained', 'overloaded', 'strained', 'strained', 'ok']);
 });
 
+test('a process whose memory is collected at once takes small work again, whatever is left', () => {
+  const meter = new LoadMeter(1_000);
+  expect([0.86, 0.72].map((memory) => meter.add({ memory, lateMs: 0 }))).toEqual(['overloaded', 'strained']);
+});
+
 test('a process that is late twice in a row is overloaded until it is not', () => {
   const meter = new LoadMeter(1_000);
   const loads = [1_500, 10, 1_500, 1_500, 900].map((lateMs) => meter.add({ ...ok, lateMs }));
