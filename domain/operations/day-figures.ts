@@ -160,12 +160,16 @@ function histograms(rows: readonly Bucket[]): HumanDay[] {
   return [...days.values()];
 }
 
-/** Without a target nobody waits for events, and the cursor stays where it is. */
+/**
+ * Of deliveries; traces have a cursor of their own. Without a target nobody waits for events, and the cursor
+ * stays where it is.
+ */
 async function eventLag(em: EntityManager): Promise<number> {
   const [row] = await em.execute<{ lag: number }[]>(
     `select coalesce(greatest(extract(epoch from clock_timestamp() - (
        select e.at from run_event e, delivery_cursor c
-        where (e.tx, e.gpos) > (c.tx, c.gpos) and exists (select 1 from delivery_target where active)
+        where c.name = 'fan_out' and (e.tx, e.gpos) > (c.tx, c.gpos)
+          and exists (select 1 from delivery_target where active)
         order by e.tx, e.gpos limit 1)), 0), 0)::float8 as lag`,
   );
   return row?.lag ?? 0;

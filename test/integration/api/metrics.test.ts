@@ -1,6 +1,7 @@
 /** GET /metrics: its readers, its figures, and what it never contains. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readDayFigures } from '../../../domain/operations/day-figures.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/platform.ts';
 
@@ -124,4 +125,24 @@ test('GET /metrics answers while the database is away, and reports that', async 
   } finally {
     await away.close();
   }
+});
+
+test('what only traces have not read is no lag of deliveries', async () => {
+  const builder = await app.as('builder');
+  const definition = { do: [{ rest: { wait: { seconds: 1 } } }] };
+  const { body: workflow } = await builder.post('/workflows', { name: 'rests', definition });
+  expect((await builder.post(`/workflows/${workflow.id}/run`, {})).status).toBe(201);
+  const { id } = await app.user('builder');
+  const em = app.orm.em.fork();
+  await em.execute(
+    `insert into delivery_target (id, kind, owner_id, url)
+     values (gen_random_uuid(), 'webhook', ?, 'https://example.com')`,
+    [id],
+  );
+  await em.execute(`update run_event set at = at - interval '1 hour'`);
+  const lag = async () => (await readDayFigures(em, 10)).eventLagSeconds;
+  expect(await lag()).toBeGreaterThan(3_000);
+  await em.execute(`update delivery_cursor set tx = pg_current_xact_id()`);
+  await em.execute(`insert into delivery_cursor (name, tx, gpos) values ('traces', '1', -1)`);
+  expect(await lag()).toBe(0);
 });
