@@ -136,39 +136,10 @@ export async function checkRevisionLimit(
   throw quotaReached(reached, 'The workflow has as many revisions as it may', 'Create another workflow.');
 }
 
-/** Call after a schedule may have begun or been resumed. */
-export async function checkScheduleLimit(em: EntityManager, limits: Limits, holderId: string): Promise<void> {
-  await checkQuota(em, limits, 'schedules', holderId);
-}
-
 /** Call after secrets may have been added in this transaction, directly or from an agent's configuration. */
 export async function checkSecretLimit(em: EntityManager, limits: Limits, holderId: string): Promise<void> {
   const added = await em.execute('select from secret where owner_id = ? and created_at >= now() limit 1', [
     holderId,
   ]);
   if (added.length > 0) await checkQuota(em, limits, 'secrets', holderId);
-}
-
-/** Call after a webhook was added or moved. */
-export async function checkWebhookLimit(em: EntityManager, limits: Limits, holderId: string): Promise<void> {
-  await checkQuota(em, limits, 'webhooks', holderId);
-}
-
-/** Call after an inbound webhook was added. */
-export async function checkHookLimit(em: EntityManager, limits: Limits, ownerId: string): Promise<void> {
-  await checkQuota(em, limits, 'inbound_webhooks', ownerId);
-}
-
-/** Call after an event source was added. */
-export async function checkEventSourceLimit(
-  em: EntityManager,
-  limits: Limits,
-  ownerId: string,
-): Promise<void> {
-  await checkQuota(em, limits, 'event_sources', ownerId);
-}
-
-/** Call after a file was uploaded, or moved. Files that the platform stores for runs do not count. */
-export async function checkFileLimit(em: EntityManager, limits: Limits, holderId: string): Promise<void> {
-  await checkQuota(em, limits, 'files', holderId);
 }

@@ -9,7 +9,7 @@ import { forbidden } from '../../domain/errors.ts';
 import { addFile, receiveFile } from '../../domain/files/service.ts';
 import { decide, getTask, listTasks, loadForChange } from '../../domain/hitl/service.ts';
 import { sendSignals } from '../../domain/runs/dispatch.ts';
-import { checkFileLimit } from '../../domain/limits.ts';
+import { checkQuota } from '../../domain/quotas/check.ts';
 import { servesCaller } from '../../domain/runs/protocol-calls.ts';
 import { getRun } from '../../domain/runs/queries.ts';
 import { followRun } from '../protocol-calls/follow-run.ts';
@@ -95,7 +95,7 @@ const TOOLS: Record<string, PlatformTool> = {
         async (em) => {
           const added = await addFile(em, upload, file, deps.env);
           await writeAudit(em, origin, { action: 'uploadFile', objectType: 'file', objectId: added.id });
-          await checkFileLimit(em, deps.env, actor.id);
+          await checkQuota(em, deps.env, 'files', actor.id);
           return added;
         },
       ).catch(async (error: unknown) => {

@@ -8,7 +8,7 @@ import {
   updateSource,
   type EventSource,
 } from '../events/sources.ts';
-import { checkEventSourceLimit } from '../limits.ts';
+import { checkQuota } from '../quotas/check.ts';
 import type { Applier, EventSourceResource } from './resources.ts';
 
 const COMPARED = ['source', 'client_id', 'user_id', 'shared_with', 'description'] as const;
@@ -29,7 +29,7 @@ export const eventSourceApplier: Applier<EventSourceResource, EventSource> = {
     context.checkPerson();
     checkForeignSource(fields.source, baseUrl);
     const id = await createSource(em, actor, { ...fields, team_id: context.teamId });
-    await checkEventSourceLimit(em, limits, actor.id);
+    await checkQuota(em, limits, 'event_sources', actor.id);
     return id;
   },
   async update(context, source, { fields }) {

@@ -8,7 +8,7 @@ import {
   updateHook,
   type Hook,
 } from '../hooks/service.ts';
-import { checkHookLimit } from '../limits.ts';
+import { checkQuota } from '../quotas/check.ts';
 import {
   existingSecrets,
   unknownSecret,
@@ -43,7 +43,7 @@ export const hookApplier: Applier<HookResource, Hook> = {
   async create(context, { fields }) {
     await checkSecrets(context, fields);
     const id = await createHook(context, context.actor, { ...fields, team_id: context.teamId });
-    await checkHookLimit(context.em, context.limits, context.actor.id);
+    await checkQuota(context.em, context.limits, 'inbound_webhooks', context.actor.id);
     return id;
   },
   async update(context, hook, { fields }) {

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { invalid } from '../errors.ts';
-import { checkWebhookLimit } from '../limits.ts';
+import { checkQuota } from '../quotas/check.ts';
 import { resolveSecret } from '../secrets/service.ts';
 import {
   createWebhook,
@@ -47,7 +47,7 @@ export const webhookApplier: Applier<WebhookResource, Webhook> = {
       secret,
       team_id: context.teamId,
     });
-    await checkWebhookLimit(em, limits, context.holder);
+    await checkQuota(em, limits, 'webhooks', context.holder);
     return id;
   },
   async update(context, webhook, resource) {

@@ -8,7 +8,8 @@ import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { invalid, type FieldError } from '../errors.ts';
 import { timesOf } from '../../language/definition/schedule.ts';
 import { noteSchedule } from '../schedules/state.ts';
-import { checkRevisionLimit, checkScheduleLimit } from '../limits.ts';
+import { checkRevisionLimit } from '../limits.ts';
+import { checkQuota } from '../quotas/check.ts';
 import { versionProblems } from '../registry/version-problems.ts';
 import { checkDefinition } from '../registry/workflow-definitions.ts';
 import {
@@ -74,7 +75,7 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     );
     await checkRunnable(context, revision);
     if (timesOf(revision.definition) !== null)
-      await checkScheduleLimit(context.em, context.limits, holderOf(workflow));
+      await checkQuota(context.em, context.limits, 'schedules', holderOf(workflow));
     return workflow.id;
   },
   async update({ em, actor, limits, fetched }, state, { fields }) {
@@ -86,7 +87,7 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     if (times === null) return;
     // Archiving has ended the schedule.
     if (wasArchived && revision.valid) await noteSchedule(em, workflow.id, times);
-    await checkScheduleLimit(em, limits, holderOf(workflow));
+    await checkQuota(em, limits, 'schedules', holderOf(workflow));
   },
   async archive({ em }, { workflow }) {
     if (workflow.archived_at === null) await archiveWorkflow(em, workflow);

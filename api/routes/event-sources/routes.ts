@@ -12,7 +12,7 @@ import {
   type EventSource,
   type SourceFields,
 } from '../../../domain/events/sources.ts';
-import { checkEventSourceLimit } from '../../../domain/limits.ts';
+import { checkQuota } from '../../../domain/quotas/check.ts';
 import { teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
@@ -101,7 +101,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
         checkForeignSource(body.source, deps.env.BASE_URL);
         const team_id = await teamFor(c.em, c.actor, body.team_id);
         const id = await createSource(c.em, c.actor, { ...fieldsOfNewSource(body), team_id });
-        await checkEventSourceLimit(c.em, deps.env, c.actor.id);
+        await checkQuota(c.em, deps.env, 'event_sources', c.actor.id);
         const created = await getSource(c.em, c.actor, id);
         return {
           status: 201,

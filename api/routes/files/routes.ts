@@ -28,7 +28,6 @@ import {
 import { checkAttachment, MAX_ATTACHMENT_BYTES } from '../../../domain/hitl/attachments.ts';
 import type { HumanTask } from '../../../domain/hitl/human-task.ts';
 import { loadForChange } from '../../../domain/hitl/locked-task.ts';
-import { checkFileLimit } from '../../../domain/limits.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
 import { moveObject, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
@@ -199,7 +198,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         if (moves) {
           // In the order of uploads.
           await checkQuota(c.em, deps.env, 'stored_bytes', team ?? file.owner_id);
-          await checkFileLimit(c.em, deps.env, team ?? file.owner_id);
+          await checkQuota(c.em, deps.env, 'files', team ?? file.owner_id);
         }
         return { status: 200, body: presentFile(file) };
       },
@@ -316,7 +315,7 @@ async function saveUpload(
     const place = await placeOf(c, em, upload, { teamId, task });
     const row = await addFile(em, upload, { ...file, ...place }, deps.env);
     await c.audit.write(em, { objectId: row.id, data: { changes: { name: { new: file.name } } } });
-    await checkFileLimit(em, deps.env, place.team_id ?? c.actor.id);
+    await checkQuota(em, deps.env, 'files', place.team_id ?? c.actor.id);
     const created = { status: 201, body: presentFile(row), headers: { Location: `/files/${row.id}` } };
     if (scope) await storeAnswer(em, scope, created);
     return created;

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import * as z from 'zod';
 
 import { HOOK_REFUSALS, HOOK_SCHEMES } from '../../../contracts/hooks.ts';
-import { checkHookLimit } from '../../../domain/limits.ts';
+import { checkQuota } from '../../../domain/quotas/check.ts';
 import { AppError } from '../../../domain/errors.ts';
 import { receiveCall, type HookCall } from '../../../domain/hooks/receive.ts';
 import {
@@ -155,7 +155,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
         const context = { em: c.em, encryption: deps.encryption, baseUrl };
         const team_id = await teamFor(c.em, c.actor, c.body.team_id);
         const id = await createHook(context, c.actor, { ...fieldsOfNewHook(c.body), team_id });
-        await checkHookLimit(c.em, deps.env, c.actor.id);
+        await checkQuota(c.em, deps.env, 'inbound_webhooks', c.actor.id);
         const hook = await getHook(c.em, c.actor, id);
         return {
           status: 201,

@@ -6,7 +6,7 @@ import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
 import { OVERLAPS, START_CAUSES, START_OUTCOMES } from '../../../contracts/schedules.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import { holderOf } from '../../../domain/auth/ownership.ts';
-import { checkScheduleLimit } from '../../../domain/limits.ts';
+import { checkQuota } from '../../../domain/quotas/check.ts';
 import { startRun } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import { mayChangeWorkflow } from '../../../domain/registry/workflow-policy.ts';
@@ -153,7 +153,7 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
           ...changes,
           ...(budget === undefined ? {} : { budget: mergedBudget(before.budget, budget) }),
         });
-        if (c.body.paused === false) await checkScheduleLimit(c.em, deps.env, holderOf(workflow));
+        if (c.body.paused === false) await checkQuota(c.em, deps.env, 'schedules', holderOf(workflow));
         // The next times are those of the changed schedule.
         c.afterCommit(async () => {
           await tellTemporal(deps, c.params.id);

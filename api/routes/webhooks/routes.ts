@@ -15,7 +15,7 @@ import {
   sendTest,
   updateWebhook,
 } from '../../../domain/webhooks/service.ts';
-import { checkWebhookLimit } from '../../../domain/limits.ts';
+import { checkQuota } from '../../../domain/quotas/check.ts';
 import { isSecret } from '../../../domain/webhooks/signature.ts';
 import { teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
@@ -126,7 +126,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
           secret: body.secret ?? undefined,
           team_id: team,
         });
-        await checkWebhookLimit(c.em, deps.env, team ?? c.actor.id);
+        await checkQuota(c.em, deps.env, 'webhooks', team ?? c.actor.id);
         const webhook = presentWebhook(await getWebhook(c.em, c.actor, created.id));
         return {
           status: 201,

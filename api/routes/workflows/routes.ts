@@ -25,7 +25,8 @@ import {
   type WorkflowState,
   type WrittenDefinition,
 } from '../../../domain/registry/workflow-service.ts';
-import { checkRevisionLimit, checkScheduleLimit, checkSecretLimit } from '../../../domain/limits.ts';
+import { checkRevisionLimit, checkSecretLimit } from '../../../domain/limits.ts';
+import { checkQuota } from '../../../domain/quotas/check.ts';
 import { timesOf } from '../../../language/definition/schedule.ts';
 import { tellTemporal } from '../../../domain/schedules/reconcile.ts';
 import { writeYaml } from '../../../language/yaml/write-yaml.ts';
@@ -405,7 +406,7 @@ async function moveIfAsked(
   const moved = await moveObject(em, actor, 'workflow', object, team);
   Object.assign(workflow, moved);
   await copySecrets(em, encryption, { from, to: moved.holder_id, names });
-  if (timesOf(revision.definition) !== null) await checkScheduleLimit(em, env, moved.holder_id);
+  if (timesOf(revision.definition) !== null) await checkQuota(em, env, 'schedules', moved.holder_id);
   await checkSecretLimit(em, env, moved.holder_id);
 }
 
@@ -424,7 +425,7 @@ async function checkSchedules(
   { em }: EndpointContext,
   { workflow, revision }: WorkflowState,
 ): Promise<void> {
-  if (timesOf(revision.definition) !== null) await checkScheduleLimit(em, env, holderOf(workflow));
+  if (timesOf(revision.definition) !== null) await checkQuota(em, env, 'schedules', holderOf(workflow));
 }
 
 /** A schedule begins, changes or ends as soon as its workflow is saved. */
