@@ -10,7 +10,7 @@ import { conflict, notFound } from '../errors.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import { leaveAllTeams } from '../teams/members.ts';
 import { counted, countRemoved, keptOf, removeAccess, type Counts, type Kept } from './holdings.ts';
-import { ownedBy, type Owned } from './owned.ts';
+import { countRows, ownedBy, type Owned } from './owned.ts';
 
 /** What becomes of the ended runs that the person owns. */
 export const RUN_CHOICES = ['keep', 'remove'] as const;
@@ -38,10 +38,8 @@ export async function planErasure(
   runs: RunChoice,
 ): Promise<ErasureReport> {
   const removed = await countRemoved(em, user.id);
-  const [row] = await em.execute<{ count: number }[]>(
-    'select count(*)::int as count from run where owner_id = ? and finished_at is not null',
-    [user.id],
-  );
+  const ended =
+    runs === 'remove' ? await countRows(em, user.id, 'run', 'owner_id = ? and finished_at is not null') : 0;
   return {
     user_id: user.id,
     status: 'planned',
@@ -49,8 +47,7 @@ export async function planErasure(
     requested_at: null,
     finished_at: null,
     owned: await ownedBy(em, user.id),
-    removed:
-      runs === 'remove' && row !== undefined && row.count > 0 ? { ...removed, runs: row.count } : removed,
+    removed: counted(removed, 'runs', ended),
     replaced: { account: 1 },
     kept: await keptOf(em, user.id, runs),
   };

@@ -1,6 +1,6 @@
 /** Which tables hold a person's data, and what becomes of it when it is erased (docs/privacy.md). */
 import type { EntityManager } from '../../db/orm.ts';
-import { valuesFor } from './owned.ts';
+import { countRows, valuesFor } from './owned.ts';
 
 /** Rows that one statement removes. */
 const BATCH = 1_000;
@@ -77,11 +77,7 @@ export async function removeAccess(em: EntityManager, userId: string): Promise<C
 export async function countRemoved(em: EntityManager, userId: string): Promise<Counts> {
   let counts: Counts = {};
   for (const [kind, table, condition] of REMOVED) {
-    const [row] = await em.execute<{ count: number }[]>(
-      `select count(*)::int as count from ${table} where ${condition}`,
-      valuesFor(condition, userId),
-    );
-    counts = counted(counts, kind, row?.count ?? 0);
+    counts = counted(counts, kind, await countRows(em, userId, table, condition));
   }
   return counts;
 }
@@ -136,20 +132,14 @@ const KEPT: readonly (readonly [kind: string, table: string, condition: string, 
 export async function keptOf(em: EntityManager, userId: string, runs: 'keep' | 'remove'): Promise<Kept[]> {
   const kept: Kept[] = [];
   for (const [kind, table, condition, why] of KEPT) {
-    const [row] = await em.execute<{ count: number }[]>(
-      `select count(*)::int as count from ${table} where ${condition}`,
-      [userId],
-    );
-    if (row !== undefined && row.count > 0) kept.push({ kind, count: row.count, why });
+    const count = await countRows(em, userId, table, condition);
+    if (count > 0) kept.push({ kind, count, why });
   }
-  const [found] = await em.execute<{ count: number }[]>(
-    'select count(*)::int as count from run where owner_id = ?',
-    [userId],
-  );
-  if (runs === 'keep' && found !== undefined && found.count > 0) {
+  const count = runs === 'keep' ? await countRows(em, userId, 'run', 'owner_id = ?') : 0;
+  if (count > 0) {
     const why =
       'Inputs, outputs and events of ended runs stay until RETENTION_DAYS; `runs: remove` removes them.';
-    kept.push({ kind: 'runs', count: found.count, why });
+    kept.push({ kind: 'runs', count, why });
   }
   return [...kept, ...ELSEWHERE];
 }

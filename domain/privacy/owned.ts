@@ -46,6 +46,20 @@ export async function ownedBy(em: EntityManager, userId: string): Promise<Owned>
   return owned;
 }
 
+/** Rows of a table; `?` in the condition is the person's id. */
+export async function countRows(
+  em: EntityManager,
+  userId: string,
+  table: string,
+  condition: string,
+): Promise<number> {
+  const [row] = await em.execute<{ count: number }[]>(
+    `select count(*)::int as count from ${table} where ${condition}`,
+    valuesFor(condition, userId),
+  );
+  return row?.count ?? 0;
+}
+
 /** The id for each `?` of a condition. */
 export function valuesFor(condition: string, userId: string): string[] {
   return Array.from(condition.matchAll(/\?/g), () => userId);

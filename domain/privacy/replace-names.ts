@@ -6,6 +6,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
+import { valuesFor } from './owned.ts';
 
 const BATCH = 200;
 /** Of rows that are only looked at. */
@@ -211,8 +212,7 @@ const grants: Step = async (em, { id }) => {
   ];
   let changed = 0;
   for (const sql of statements) {
-    const values = Array.from(sql.matchAll(/\?/g), () => id);
-    changed += (await em.execute<object[]>(sql, values)).length;
+    changed += (await em.execute<object[]>(sql, valuesFor(sql, id))).length;
   }
   return { changed, position: null };
 };
