@@ -3,13 +3,13 @@
  * which their clients continue later, and takes no large bodies; then it refuses all but health checks. A
  * refused request costs next to nothing, and its client may try another copy.
  */
-import { totalmem } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Middleware } from 'koa';
 
 import type { Logger } from '../config/logger.ts';
+import { halfOfMemoryMib } from '../config/memory.ts';
 import { AppError } from '../domain/errors.ts';
 
 /** `strained`: no new streams and large bodies; `overloaded`: nothing but health checks. */
@@ -94,7 +94,7 @@ export const NO_GUARD: LoadGuard = {
 
 export function createLoadGuard({ logger, memoryMib, maxLateMs, endStreams }: LoadGuardOptions): LoadGuard {
   const meter = new LoadMeter(maxLateMs);
-  const memory = createMemoryGauge((memoryMib ?? defaultMemoryMib()) * MIB);
+  const memory = createMemoryGauge((memoryMib ?? halfOfMemoryMib()) * MIB);
   let dueMs = performance.now() + MEASURE_MS;
   const timer = setInterval(() => {
     const before = meter.load;
@@ -163,10 +163,4 @@ function collectGarbage(): void {
   const collect: unknown = runInNewContext('gc');
   setFlagsFromString('--no-expose-gc');
   if (typeof collect === 'function') collect();
-}
-
-/** PostgreSQL, Temporal and a worker may share the machine. */
-function defaultMemoryMib(): number {
-  const constrained = process.constrainedMemory() || Number.POSITIVE_INFINITY;
-  return Math.min(constrained, totalmem()) / MIB / 2;
 }

@@ -1,8 +1,8 @@
 /** Composition root of the worker: all dependencies are arguments. */
-import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { Worker, type NativeConnection, type WorkerTuner, type WorkflowBundle } from '@temporalio/worker';
 import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
+import { halfOfMemoryMib } from '../config/memory.ts';
 import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 import type { ShortCalls } from '../activities/short-calls.ts';
 import { createMemoryGauge, createMemorySlots } from './memory-slots.ts';
@@ -48,7 +48,7 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
     version = null,
     isPaused = () => false,
     maxActivities = 200,
-    memoryMib = defaultMemoryMib(),
+    memoryMib = Math.min(halfOfMemoryMib(), 2_048),
     maxCachedRuns = cachedRunsOfHeap(),
   } = options;
   const create = () =>
@@ -106,12 +106,6 @@ function tunerOf({ memoryMib, maxActivities, shortCalls, isPaused }: TunerOption
     localActivityTaskSlotSupplier: { type: 'fixed-size', numSlots: 100 },
     nexusTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
   };
-}
-
-/** Half of the available memory, since API, PostgreSQL and Temporal may share the machine. */
-function defaultMemoryMib(): number {
-  const constrained = process.constrainedMemory() || Number.POSITIVE_INFINITY;
-  return Math.min(Math.min(constrained, totalmem()) / MIB / 2, 2_048);
 }
 
 /** The SDK's default fits runs of half a MiB; a run may hold many MiB. */
