@@ -5,8 +5,9 @@ import type { Agent } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
 import { Confirm } from '../../ui/confirm.tsx';
+import { ConversationMessages } from '../../ui/conversation/messages.tsx';
+import { words as shared } from '../../ui/conversation/words.ts';
 import page from '../../ui/page.module.css';
-import { ProblemText } from '../../ui/problem.tsx';
 import css from './agents.module.css';
 import { words } from './words.ts';
 
@@ -37,19 +38,19 @@ export function Conversations({ agent, onContinue }: { agent: Agent; onContinue:
             <Conversation agent={agent} session={session} messages={messages} />
             <div class={page['actions']}>
               <button type="button" onClick={() => onContinue(session)}>
-                {words.continueIt}
+                {shared.continueIt}
               </button>
               <button type="button" onClick={() => (deleting.value = session)}>
-                {words.forget}
+                {shared.forget}
               </button>
             </div>
           </li>
         ))}
       </ul>
       <Confirm
-        title={deleting.value === null ? null : words.forgetTitle(deleting.value)}
-        text={words.forgetText}
-        act={words.forget}
+        title={deleting.value === null ? null : shared.forgetTitle(deleting.value)}
+        text={shared.forgetText}
+        act={shared.forget}
         onClose={() => (deleting.value = null)}
         onAct={async () => {
           const path = { id: agent.id, session: deleting.value ?? '' };
@@ -74,26 +75,13 @@ function Conversation({ agent, session, messages }: Shown) {
       <summary>
         {session} <span class="muted">{words.messages(messages)}</span>
       </summary>
-      {isOpen.value && <Messages agent={agent} session={session} />}
+      {isOpen.value && (
+        <ConversationMessages
+          agentId={agent.id}
+          session={session}
+          queryKey={['agent', agent.id, 'sessions', session]}
+        />
+      )}
     </details>
-  );
-}
-
-function Messages({ agent, session }: Omit<Shown, 'messages'>) {
-  const { data, error } = useQuery({
-    queryKey: ['agent', agent.id, 'sessions', session],
-    queryFn: ({ signal }) => client.call('getAgentSession', { path: { id: agent.id, session }, signal }),
-  });
-  if (error !== null) return <ProblemText error={error} />;
-  if (data === undefined) return <div aria-busy="true" />;
-  return (
-    <dl class={css['talk']}>
-      {data.said.map(({ role, text }, index) => (
-        <div key={index}>
-          <dt>{words.roles[role]}</dt>
-          <dd>{text}</dd>
-        </div>
-      ))}
-    </dl>
   );
 }

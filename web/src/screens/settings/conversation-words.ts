@@ -6,9 +6,4 @@ export const words = {
   none: 'No conversations. One begins when a model is called with a session.',
   facts: (agent: string, messages: number) =>
     `with ${agent}, ${messages === 1 ? '1 message' : `${messages} messages`}`,
-  roles: { user: 'You', assistant: 'Model' },
-  continueIt: 'Continue',
-  forget: 'Forget',
-  forgetTitle: (session: string) => `Forget the conversation ${session}?`,
-  forgetText: 'The agent no longer knows what was said in it. The runs stay.',
 };

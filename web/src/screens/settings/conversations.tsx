@@ -5,12 +5,12 @@ import type { AgentSession } from '../../../../client/index.ts';
 import { query } from '../../app/router.ts';
 import { agentAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
-import { useQuery } from '../../data/query.ts';
 import { usePages } from '../../data/record-pages.ts';
+import { ConversationMessages } from '../../ui/conversation/messages.tsx';
+import { words as shared } from '../../ui/conversation/words.ts';
 import { SearchField } from '../../ui/filters.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
-import { ProblemText } from '../../ui/problem.tsx';
 import { When } from '../../ui/when.tsx';
 import { words } from './conversation-words.ts';
 import { Removal } from './removal.tsx';
@@ -56,36 +56,23 @@ function Conversation({ of, onForgotten }: { of: AgentSession; onForgotten: () =
             {words.facts(agent, messages)}, <When at={at} />
           </span>
         </summary>
-        {isOpen.value && <Messages of={of} />}
+        {isOpen.value && (
+          <ConversationMessages
+            agentId={agentId}
+            session={session}
+            queryKey={['conversation', agentId, session, at]}
+          />
+        )}
       </details>
       <div class={page['actions']}>
-        <a href={agentAddress(agentId, { view: 'try', session })}>{words.continueIt}</a>
+        <a href={agentAddress(agentId, { view: 'try', session })}>{shared.continueIt}</a>
         <Removal
-          act={words.forget}
-          title={words.forgetTitle(session)}
-          text={words.forgetText}
+          act={shared.forget}
+          title={shared.forgetTitle(session)}
+          text={shared.forgetText}
           onAct={forget}
         />
       </div>
     </li>
-  );
-}
-
-function Messages({ of: { agent_id: id, session, updated_at: at } }: { of: AgentSession }) {
-  const { data, error } = useQuery({
-    queryKey: ['conversation', id, session, at],
-    queryFn: ({ signal }) => client.call('getAgentSession', { path: { id, session }, signal }),
-  });
-  if (error !== null) return <ProblemText error={error} />;
-  if (data === undefined) return <div aria-busy="true" />;
-  return (
-    <dl class={css['talk']}>
-      {data.said.map(({ role, text }, index) => (
-        <div key={index}>
-          <dt>{words.roles[role]}</dt>
-          <dd>{text}</dd>
-        </div>
-      ))}
-    </dl>
   );
 }
