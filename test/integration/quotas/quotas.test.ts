@@ -137,8 +137,9 @@ test('no minute has more starts than the quota, and a start with a key that ran 
     'select sum(runs)::int as runs from run_rate where holder_id = ? group by minute order by minute',
     [ann.user.id],
   );
-  // The minute may change meanwhile.
-  expect(minutes.map(({ runs }) => runs)).toEqual(minutes.length === 1 ? [10] : [10, expect.any(Number)]);
+  // The minute may change meanwhile, before or after ten starts: then the other one is full.
+  const runs = minutes.map((minute) => minute.runs);
+  expect([Math.max(...runs), runs.length <= 2]).toEqual([10, true]);
   expect(done).toBe(minutes.reduce((sum, { runs }) => sum + runs, 0));
   const { status, body, headers } = refused[0]!;
   expect([status, body.code, body.quota]).toEqual([429, 'too_many_runs_per_minute', 'runs_per_minute']);
