@@ -7,8 +7,10 @@ import { FIRST_PARTY_CLIENT, type ExpiringClaims } from '../domain/auth/access-t
 import { anonymous, type Actor } from '../domain/auth/actor.ts';
 import { changesOf } from '../domain/audit/changes.ts';
 import {
+  auditEntry,
   writeAudit,
   type AuditCredential,
+  type AuditData,
   type AuditNote,
   type AuditOrigin,
   type AuditVia,
@@ -74,16 +76,25 @@ export class EndpointTrail implements AuditTrail {
 
   async write(em: EntityManager, note: Partial<AuditNote> = {}): Promise<void> {
     this.#written += 1;
-    const said = merged(merged(this.#object(), note), this.#noted);
-    await writeAudit(em, originOf(this.#ctx), { action: actionOf(this.#endpoint), ...said });
+    await writeAudit(em, originOf(this.#ctx), this.#entry(note));
+  }
+
+  row(note: Partial<AuditNote>): string {
+    this.#written += 1;
+    return JSON.stringify(auditEntry(originOf(this.#ctx), this.#entry(note)));
   }
 
   /** Writes the request's entry, unless the handler has. A page or form that says no has changed nothing. */
   async close(em: EntityManager, request: { body: unknown }, response: EndpointResponse): Promise<void> {
     if (this.#endpoint.audit === false || this.#endpoint.method === 'GET' || this.#written > 0) return;
     if (response.status >= 400) return;
-    const data = { ...fieldsOf(request.body), ...changesOf(request.body, changedFields(em)) };
+    const data = dataOf(request.body, changedFields(em));
     await this.write(em, merged({ data }, createdIn(this.#endpoint, response)));
+  }
+
+  #entry(note: Partial<AuditNote>): AuditNote {
+    const said = merged(merged(this.#object(), note), this.#noted);
+    return { action: actionOf(this.#endpoint), ...said };
   }
 
   #object(): Pick<AuditNote, 'objectType' | 'objectId' | 'data'> {
@@ -109,6 +120,11 @@ function merged(left: Partial<AuditNote>, right: Partial<AuditNote>): Partial<Au
 
 function actionOf({ auditAction, operationId }: Endpoint): string {
   return auditAction ?? operationId;
+}
+
+/** What an entry says of a request's body, and of the rows that it has changed. */
+export function dataOf(body: unknown, changed: Parameters<typeof changesOf>[1] = []): AuditData {
+  return { ...fieldsOf(body), ...changesOf(body, changed) };
 }
 
 function fieldsOf(body: unknown): { fields?: string[] } {

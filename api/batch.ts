@@ -8,7 +8,7 @@ import { AppError } from '../domain/errors.ts';
 import type { AppDeps } from './deps.ts';
 import type { EndpointContext } from './endpoint.ts';
 import { claimKey, idempotencyScope, storeAnswer } from './middleware/idempotency.ts';
-import { inTransaction } from './transaction.ts';
+import { inTransaction, unlessRolledBack } from './transaction.ts';
 
 interface BatchItem {
   /** Names the action within the batch. */
@@ -21,6 +21,8 @@ interface BatchItem {
 
 /**
  * @param act returns what JSON keeps as it is
+ * @param atOnce tried first, without a transaction, if there is no `Idempotency-Key`: makes the change and
+ * its entry in the audit log in one statement. Null: nothing has changed
  * @returns the refusal as a value. @throws errors that do not concern one item and fail the whole request
  */
 export async function actOnOne<T>(
@@ -28,12 +30,15 @@ export async function actOnOne<T>(
   c: EndpointContext,
   { name, content, audited }: BatchItem,
   act: (em: EntityManager) => Promise<T>,
+  atOnce?: (em: EntityManager) => Promise<T | null>,
 ): Promise<T | AppError> {
   const request = idempotencyScope(c.ctx, c.actor, Buffer.from(JSON.stringify(content)), (text) =>
     deps.encryption.fingerprint(text),
   );
   const scope = request && { ...request, path: `${request.path}#${name}` };
   try {
+    const done = scope || !atOnce ? null : await unlessRolledBack(() => atOnce(deps.orm.em.fork()));
+    if (done !== null) return done;
     return await inTransaction(
       () => deps.orm.em.fork(),
       async (em) => {

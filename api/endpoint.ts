@@ -25,6 +25,8 @@ export interface AuditTrail {
   note(note: Partial<AuditNote>): void;
   /** Writes an entry in a transaction of the handler's own. */
   write(em: EntityManager, note?: Partial<AuditNote>): Promise<void>;
+  /** The entry as JSON of its columns, for a statement that writes it together with the change. */
+  row(note: Partial<AuditNote>): string;
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -180,6 +182,12 @@ export interface EndpointDefinition<
    * without a transaction. Its refusals are dropped: the handler makes them in its own order.
    */
   prepare?(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>>): Promise<R>;
+  /**
+   * Tried before the handler, for requests without `Idempotency-Key`: makes the change and its entry in the
+   * audit log in one statement, without a transaction around it. Null: nothing has changed, and the handler
+   * follows. It reads the body before the statement.
+   */
+  atOnce?(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>>): Promise<EndpointResponse | null>;
   handler(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>, R>): Promise<EndpointResponse>;
 }
 

@@ -37,7 +37,7 @@ const NAMES = new Prepared(
     where id = any(?::uuid[]) or lower(username) = any(?::text[])`,
 );
 
-type Naming = (em: EntityManager, response: EndpointResponse) => Promise<EndpointResponse>;
+export type Naming = (em: EntityManager, response: EndpointResponse) => Promise<EndpointResponse>;
 
 /**
  * Fills in the names that the schemas of an endpoint's responses have. @returns the naming of one request,

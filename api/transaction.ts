@@ -23,10 +23,23 @@ export async function inTransaction<T>(
       if ('keptError' in outcome) throw outcome.keptError;
       return outcome.value;
     } catch (error) {
-      const code = databaseCode(error);
-      if (attempt === 3 || (code !== '40001' && code !== '40P01')) {
-        throw error;
-      }
+      if (attempt === 3 || !isRolledBack(error)) throw error;
     }
   }
+}
+
+/** Work of one statement without a transaction; null if the database has rolled it back, to try otherwise. */
+export async function unlessRolledBack<T>(work: () => Promise<T | null>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isRolledBack(error)) return null;
+    throw error;
+  }
+}
+
+/** A serialization failure or deadlock: nothing was changed, and a repeat may succeed. */
+function isRolledBack(error: unknown): boolean {
+  const code = databaseCode(error);
+  return code === '40001' || code === '40P01';
 }

@@ -2151,6 +2151,7 @@ create table write_pause (
 -- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json) returns json
 -- function count_live_runs(p_scope text, p_id uuid, p_most bigint) returns bigint
 -- function counts_call(p_budget budget, p_agent uuid) returns boolean
+-- function decide_at_once(p_run uuid, p_version text, p_given json, p_is_vote boolean, p_status text, p_audit json, p_events json, p_notice json, p_entry json) returns text
 -- function decide_human_task(p_run uuid, p_decision json, p_status text, p_audit json, p_events json, p_notice json) returns text
 -- function end_lone_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json, p_outcomes json) returns jsonb
 -- function end_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json) returns jsonb

@@ -27,11 +27,14 @@ export type MemoryGauge = () => number;
 const MEASURE_MS = 10;
 const RECHECK_MS = 100;
 const RECENT_MS = 250;
+const AMPLE = 0.5;
 /** The ramp beyond half of the memory: what a task holds shows only after a while. */
 const STEEP = 5;
 
 interface Permit extends SlotPermit {
   sticky: boolean;
+  /** Reserved for a task that starts at once. */
+  eager?: true;
 }
 
 interface Waiting extends Permit {
@@ -49,8 +52,9 @@ export function createMemorySlots<I extends SlotInfo>(options: SlotOptions): Cus
     type: 'custom',
     reserveSlot: ({ isSticky: sticky }, signal) => slots.reserve({ sticky }, signal),
     tryReserveSlot: ({ isSticky: sticky }: SlotReserveContext) => slots.tryReserve({ sticky }),
-    markSlotUsed() {},
-    // The assertion holds: all permits are issued here. A poll that brought no task says nothing.
+    // The assertions hold: all permits are issued here.
+    markSlotUsed: ({ permit }) => slots.use(permit as Permit),
+    // A poll that brought no task says nothing.
     releaseSlot: ({ permit, slotInfo }) => slots.release(permit as Permit, slotInfo !== undefined),
   };
 }
@@ -62,6 +66,8 @@ class MemorySlots {
   /** When tasks have ended, oldest first. */
   readonly #ended: number[] = [];
   readonly #issued = { sticky: 0, other: 0 };
+  /** Slots that have a task, or are reserved for one; polls hold the others. */
+  #used = 0;
   #grantedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -91,13 +97,24 @@ class MemorySlots {
     });
   }
 
-  /** For a task that starts at once, with the end of another: it comes too fast for the ramp. */
+  /**
+   * For a task that starts at once, with the end of another: it comes too fast for the ramp. While there is
+   * much memory left, polls that wait for tasks do not count, because they hold all slots of an idle worker.
+   */
   tryReserve(wanted: Permit): Permit | null {
-    return this.#waitMs(wanted, null) === 0 ? this.#issue(wanted) : null;
+    const isFree = this.#waitMs(wanted, null) === 0 || this.#isIdle();
+    if (!isFree) return null;
+    this.#used++;
+    return { ...this.#issue(wanted), eager: true };
   }
 
-  release({ sticky }: Permit, hadTask: boolean): void {
+  use({ eager }: Permit): void {
+    if (!eager) this.#used++;
+  }
+
+  release({ sticky, eager }: Permit, hadTask: boolean): void {
     this.#issued[sticky ? 'sticky' : 'other']--;
+    if (hadTask || eager) this.#used--;
     if (hadTask) this.#ended.push(this.#clock());
     if (this.#ended.length > this.#options.maximum) this.#ended.shift();
     this.#admit();
@@ -117,6 +134,12 @@ class MemorySlots {
     if (Number.isFinite(soonestMs)) this.#timer = setTimeout(() => this.#admit(), soonestMs).unref();
   }
 
+  #isIdle(): boolean {
+    const { minimum, maximum, memory, isPaused } = this.#options;
+    if (isPaused?.() === true || this.#used >= minimum) return false;
+    return this.#issued.sticky + this.#issued.other < maximum && memory() < AMPLE;
+  }
+
   /** Milliseconds until there may be a slot, 0 if there is one now; infinite: when one is released. */
   #waitMs({ sticky }: Permit, rampMs = this.#options.rampMs): number {
     const { memory, idle, isPaused } = this.#options;
@@ -134,7 +157,7 @@ class MemorySlots {
     while (this.#ended.length > 0 && Number(this.#ended[0]) <= now - RECENT_MS) this.#ended.shift();
     if (ofQueue < minimum + this.#ended.length) return 0;
     if (rampMs === null) return Number.POSITIVE_INFINITY;
-    return Math.max(0, this.#grantedAt + rampMs * (held < 0.5 ? 1 : STEEP) - now);
+    return Math.max(0, this.#grantedAt + rampMs * (held < AMPLE ? 1 : STEEP) - now);
   }
 
   #issue({ sticky }: Permit): Permit {

@@ -23,8 +23,8 @@ import {
 } from './body.ts';
 import { formFields } from './form-fields.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
-import { personNames } from '../person-names.ts';
-import { inTransaction } from '../transaction.ts';
+import { personNames, type Naming } from '../person-names.ts';
+import { inTransaction, unlessRolledBack } from '../transaction.ts';
 import { EndpointTrail } from '../audit-trail.ts';
 import { readYamlBody, withPlaces, type YamlBody } from '../yaml-body.ts';
 import { claimKey, idempotencyScope, storeAnswer } from './idempotency.ts';
@@ -68,21 +68,22 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
           contextOf(deps.fork(), { actions: [], audit: new EndpointTrail(endpoint, ctx) }),
         )
       : undefined;
+    const first = scope === null ? await actAtOnce(deps, endpoint, ctx, contextOf) : null;
+    if (first !== null) {
+      send(ctx, await answerAtOnce(deps, endpoint, ctx, first, withNames));
+      return;
+    }
     const attempt = async (em: EntityManager) => {
       const actions: AfterCommit[] = [];
       const audit = new EndpointTrail(endpoint, ctx);
       const c = contextOf(em, { actions, audit, prepared });
-      const first = scope ? await claimKey(em, scope) : null;
-      if (first) {
-        return { response: first, actions, replayed: true, c };
-      }
+      const stored = scope ? await claimKey(em, scope) : null;
+      if (stored) return { response: stored, actions, replayed: true, c };
       const response = await withNames(em, await endpoint.handler(c));
       readAll(c);
       checkOutgoing(deps, endpoint, response);
       await audit.close(em, c, response);
-      if (scope) {
-        await storeAnswer(em, scope, response);
-      }
+      if (scope) await storeAnswer(em, scope, response);
       return { response, actions, replayed: false, c };
     };
     const done = transactional ? await inTransaction(deps.fork, attempt) : await attempt(deps.fork());
@@ -105,12 +106,43 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
   };
 }
 
+/** What the endpoint has done in one statement; null: nothing. */
+async function actAtOnce(
+  deps: RunDeps,
+  endpoint: Endpoint,
+  ctx: Context,
+  contextOf: (em: EntityManager, rest: ContextRest) => EndpointContext<never, never, never>,
+): Promise<Done | null> {
+  if (!endpoint.atOnce) return null;
+  const actions: AfterCommit[] = [];
+  const c = contextOf(deps.fork(), { actions, audit: new EndpointTrail(endpoint, ctx) });
+  const response = await unlessRolledBack(async () => (await endpoint.atOnce?.(c)) ?? null);
+  return response && { response, actions };
+}
+
+/** Reads the names of people while the work after the commit is under way. */
+async function answerAtOnce(
+  deps: RunDeps,
+  endpoint: Endpoint,
+  ctx: Context,
+  first: Done,
+  withNames: Naming,
+): Promise<EndpointResponse> {
+  const [response] = await Promise.all([
+    finish(deps, endpoint, ctx, first),
+    withNames(deps.fork(), first.response).catch(() => {}),
+  ]);
+  const answer = await withNames(deps.fork(), response).catch(() => response);
+  checkOutgoing(deps, endpoint, answer);
+  return answer;
+}
+
 /** Does what waited for the commit. A failure is logged and does not change the response. */
 async function finish(
   { logger }: RunDeps,
   { operationId: operation }: Endpoint,
   ctx: Context,
-  { response: first, actions }: { response: EndpointResponse; actions: readonly AfterCommit[] },
+  { response: first, actions }: Done,
 ): Promise<EndpointResponse> {
   let response = first;
   for (const action of actions) {
@@ -135,6 +167,11 @@ async function prepare(endpoint: Endpoint, c: EndpointContext<never, never, neve
 /** A later response keeps the headers of the first, such as `Location`. */
 function mergeResponse(first: EndpointResponse, newer: EndpointResponse | void): EndpointResponse {
   return newer ? { ...newer, headers: { ...first.headers, ...newer.headers } } : first;
+}
+
+interface Done {
+  response: EndpointResponse;
+  actions: readonly AfterCommit[];
 }
 
 type AfterCommit = () => Promise<EndpointResponse | void>;

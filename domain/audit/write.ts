@@ -69,30 +69,57 @@ export const SYSTEM_ORIGIN: AuditOrigin = {
 const MAX_TEXT = 300;
 const MAX_DATA = 8_000;
 
+const COLUMNS = [
+  'actor_id',
+  'actor_name',
+  'action',
+  'outcome',
+  'object_type',
+  'object_id',
+  'credential',
+  'credential_id',
+  'via',
+  'address',
+  'user_agent',
+  'request_id',
+  'data',
+] as const;
+
 const INSERT = new Prepared(
-  `insert into audit_entry (actor_id, actor_name, action, outcome, object_type, object_id, credential,
-                            credential_id, via, address, user_agent, request_id, data)
-   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::jsonb)`,
+  `insert into audit_entry (${COLUMNS.join(', ')})
+   values (${COLUMNS.map((name) => (name === 'data' ? '?::jsonb' : '?')).join(', ')})`,
 );
 
 export async function writeAudit(em: EntityManager, origin: AuditOrigin, note: AuditNote): Promise<void> {
+  const entry = auditEntry(origin, note);
+  await INSERT.execute(
+    em,
+    COLUMNS.map((name) => entry[name]),
+  );
+}
+
+/** The columns of an entry, `data` as the text of its JSON, for a statement that writes other rows too. */
+export function auditEntry(
+  origin: AuditOrigin,
+  note: AuditNote,
+): Record<(typeof COLUMNS)[number], string | null> {
   const actor = note.actor ?? { id: origin.actorId, name: origin.actorName };
-  await INSERT.execute(em, [
-    actor.id,
+  return {
+    actor_id: actor.id,
     // Entries cannot be changed, so they name people by their ids; readers see the present names.
-    actor.id === null ? short(actor.name) : null,
-    note.action,
-    note.outcome ?? 'done',
-    note.objectType ?? null,
-    short(note.objectId ?? null),
-    origin.credential,
-    short(origin.credentialId),
-    origin.via,
-    short(origin.address),
-    short(origin.userAgent),
-    short(origin.requestId),
-    dataText(note.data ?? {}),
-  ]);
+    actor_name: actor.id === null ? short(actor.name) : null,
+    action: note.action,
+    outcome: note.outcome ?? 'done',
+    object_type: note.objectType ?? null,
+    object_id: short(note.objectId ?? null),
+    credential: origin.credential,
+    credential_id: short(origin.credentialId),
+    via: origin.via,
+    address: short(origin.address),
+    user_agent: short(origin.userAgent),
+    request_id: short(origin.requestId),
+    data: dataText(note.data ?? {}),
+  };
 }
 
 function short(text: string | null): string | null {

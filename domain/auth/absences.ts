@@ -125,14 +125,16 @@ export async function endAbsence(em: EntityManager, actor: Actor, id: string): P
   );
 }
 
-const ABSENT = new Prepared(
-  `select u.id, u.username, to_json(u.roles) as roles, to_json(u.groups) as groups,
-          ${TEAMS_OF_USER}, to_char(a.from_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as since
-     from absence a join user_account u on u.id = a.user_id
-    where a.deputy_id = ?::uuid and a.from_at <= clock_timestamp() and a.until_at > clock_timestamp()
-      and u.status = 'active'
-    order by u.id limit 20`,
-);
+/** SQL: the absent people whose deputy the user `?` is now, for `asDeputy`. */
+export const ABSENT_PEOPLE = `
+  select u.id, u.username, to_json(u.roles) as roles, to_json(u.groups) as groups,
+         ${TEAMS_OF_USER}, to_char(a.from_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as since
+    from absence a join user_account u on u.id = a.user_id
+   where a.deputy_id = ?::uuid and a.from_at <= clock_timestamp() and a.until_at > clock_timestamp()
+     and u.status = 'active'
+   order by u.id limit 20`;
+
+const ABSENT = new Prepared(ABSENT_PEOPLE);
 
 /**
  * The actor with the absent people whose deputy they are now: one step, so without those people's own. A
@@ -140,7 +142,12 @@ const ABSENT = new Prepared(
  */
 export async function withAbsentPeople(em: EntityManager, actor: Actor): Promise<Actor> {
   if (!hasRole(actor, 'approver')) return actor;
-  const rows = await ABSENT.execute<AbsentPerson>(em, [actor.id]);
+  return asDeputy(actor, await ABSENT.execute<AbsentPerson>(em, [actor.id]));
+}
+
+/** As `withAbsentPeople`, with rows that were read. */
+export function asDeputy(actor: Actor, rows: readonly AbsentPerson[]): Actor {
+  if (!hasRole(actor, 'approver')) return actor;
   const people = rows
     .map((person) => ({ ...person, roles: limitRoles(person.roles, 'builder') }))
     .filter((person) => hasRole(person, 'approver'));

@@ -3,24 +3,20 @@
  * audit row, its event and the row of the signal, which has the decision's id; the caller delivers the signal
  * after the commit. The row is authoritative; the signal only notifies the run.
  */
-import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
-import { LOG_TEXT } from '../../contracts/log-texts.ts';
-import { EVENT } from '../../contracts/run-events.ts';
 import type { TaskStatus } from '../../contracts/hitl.ts';
 import type { Actor } from '../auth/actor.ts';
 import { fileIdsIn, linkFiles } from '../files/run-files.ts';
 import type { OpenSignal } from '../runs/signals.ts';
-import { storable } from '../storable.ts';
 import { readVotes } from './decision-payload.ts';
 import { findTask, withDetails, type Decision, type HumanTask, type HumanTaskView } from './human-task.ts';
-import { standsFor } from './policy.ts';
-import { checkState, lockTask, record, recordOf, type Caller, type LockedTask } from './locked-task.ts';
+import { decisionRecord, decisionRow, decisionSignal, newDecision, voteChange } from './decision-rows.ts';
+import { checkState, lockTask, record, type Caller, type LockedTask } from './locked-task.ts';
 import { accepted, notFound, type Checked } from '../errors.ts';
 import { step } from './state-machine.ts';
 import { traceOfDecision } from '../runs/traces.ts';
-import { checkSubmission, type CheckedSubmission, type Submission } from './submission.ts';
+import { checkSubmission, type Submission } from './submission.ts';
 
 export interface Decided {
   task: HumanTaskView;
@@ -29,6 +25,8 @@ export interface Decided {
   /** The caller sends it after the commit; null for a vote that leaves the task open. */
   signal: OpenSignal | null;
 }
+
+export const DECIDED: TaskStatus = 'decided';
 
 /** `seen` comes from `loadForChange`. */
 export async function decide(
@@ -55,16 +53,11 @@ export async function decide(
   await linkFiles(em, { id: locked.task.run_id, owner_id: actor.id }, fileIdsIn(given.payload));
   const result = step(locked.state, { ...command, decision: given.decision });
   const decides = 'change' in result && result.change === 'decided';
-  const decision: Decision = {
-    id: uuidv7(),
-    ...given,
-    decided_by: actor.id,
-    decided_at: locked.now,
-    delivered: decides ? false : null,
-  };
+  const decision = newDecision(given, actor.id, locked.now, decides);
   if (locked.task.quorum) await writeVote(em, caller, locked, decision);
   if (decides) return { decision, ...(await writeDecision(em, caller, locked, decision)) };
-  await noteVote(em, caller, locked, decision);
+  await em.execute(`update hitl_task set updated_at = clock_timestamp() where id = ?`, [seen.id]);
+  await record(em, caller, locked, voteChange(caller, locked, decision));
   return { task: await view(em, actor, seen.id), decision, signal: null };
 }
 
@@ -93,27 +86,6 @@ async function writeVote(
   );
 }
 
-async function noteVote(
-  em: EntityManager,
-  caller: Caller,
-  locked: LockedTask,
-  vote: Decision,
-): Promise<void> {
-  await em.execute(`update hitl_task set updated_at = clock_timestamp() where id = ?`, [locked.task.id]);
-  await record(em, caller, locked, {
-    action: 'voted',
-    type: EVENT.hitlVoted,
-    discriminator: vote.id,
-    message: LOG_TEXT.hitlVoted(locked.task.task_name, caller.actor.username, vote.decision),
-    data: { vote_id: vote.id, decision: vote.decision, ...inPlaceOf(locked) },
-  });
-}
-
-function inPlaceOf({ task, as }: LockedTask): { in_place_of?: string[] } {
-  const people = standsFor(as.id, task);
-  return people.length === 0 ? {} : { in_place_of: people };
-}
-
 const DECIDE = new Prepared(
   'select decide_human_task(?::uuid, ?::json, ?::text, ?::json, ?::json, ?::json) as updated_at',
 );
@@ -125,36 +97,20 @@ async function writeDecision(
   em: EntityManager,
   caller: Caller,
   locked: LockedTask,
-  decision: CheckedSubmission & Decision,
+  decision: Decision,
 ): Promise<Pick<Decided, 'task' | 'signal'>> {
-  const { task, asAdmin } = locked;
-  const { id, delivered: _, ...fields } = decision;
-  const { audit, events } = recordOf(caller, locked, {
-    action: 'decided',
-    type: EVENT.hitlDecided,
-    discriminator: id,
-    message: LOG_TEXT.hitlDecided(task.task_name, caller.actor.username, decision.decision),
-    data: { decision_id: id, decision: decision.decision, ...inPlaceOf(locked) },
-  });
+  const { task } = locked;
+  const { audit, events } = decisionRecord(caller, locked, decision);
   // With a quorum the run receives all votes, including this one.
-  const notice = storable(
-    task.quorum
-      ? { ...fields, task_id: task.id, decision_id: id, votes: await readVotes(em, task.id) }
-      : { ...fields, task_id: task.id, decision_id: id },
-  );
-  const traceparent = await traceOfDecision(em, task.run_id);
-  const row = { ...fields, id, task_id: task.id, via: caller.via, as_admin: asAdmin, traceparent };
-  const status: TaskStatus = 'decided';
-  const signal = { kind: 'hitl.decision', payload: notice } as const;
-  const values = [task.run_id, JSON.stringify(row), status, audit, events, JSON.stringify(signal)];
+  const votes = task.quorum ? await readVotes(em, task.id) : null;
+  const { notice, signal } = decisionSignal(locked, decision, votes);
+  const row = decisionRow(caller, locked, decision, await traceOfDecision(em, task.run_id));
+  const values = [task.run_id, row, DECIDED, audit, events, notice];
   const [written] = await DECIDE.execute<{ updated_at: string }>(em, values);
   if (!written) throw new Error('The decision was not written');
   const [shown] = await withDetails(em, caller.actor, [task]);
   if (!shown) throw new Error('A task that was read has no view');
-  return {
-    task: { ...shown, status, updated_at: written.updated_at, decision },
-    signal: { run_id: task.run_id, signal: { id, run_id: task.run_id, kind: signal.kind, ...notice } },
-  };
+  return { task: { ...shown, status: DECIDED, updated_at: written.updated_at, decision }, signal };
 }
 
 /** The task with its details, as the viewer sees it now in this transaction. */

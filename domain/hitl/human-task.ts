@@ -244,6 +244,11 @@ async function readVotes(em: EntityManager, viewer: Viewer, taskIds: string[]): 
   );
 }
 
+/** SQL: the comments that the record of the task `t` shows. */
+export const COMMENTS_OF_TASK = `
+  select c.id, c.comment, c.created_by, ${iso('c.created_at')} as created_at
+    from hitl_comment c where c.task_id = t.id order by c.id desc limit ${COMMENTS_SHOWN}`;
+
 const COMMENTS = new Prepared(
   `select c.task_id, c.id, c.comment, c.created_by, ${iso('c.created_at')} as created_at
      from unnest(?::uuid[]) as wanted (id)

@@ -43,7 +43,14 @@ export async function deliverSignals(deps: DispatchDeps, ids: string[], atOnce =
 }
 
 /** Those of a run in their order. */
-export async function sendSignals(
+export async function sendSignals(deps: DispatchDeps, signals: OpenSignal[], atOnce = 1): Promise<string[]> {
+  const delivered = await sendUnmarked(deps, signals, atOnce);
+  await markDelivered(deps.orm.em.fork(), delivered);
+  return delivered;
+}
+
+/** The caller marks those that arrived. */
+export async function sendUnmarked(
   { orm, temporal }: DispatchDeps,
   signals: OpenSignal[],
   atOnce = 1,
@@ -63,7 +70,6 @@ export async function sendSignals(
   await inParallel(byRun, atOnce, async (ofRun) => {
     for (const signal of ofRun) if (!isAway) await send(signal);
   });
-  await markDelivered(orm.em.fork(), delivered);
   return delivered;
 }
 

@@ -20,6 +20,8 @@ const ROUNDS = 3;
 /** Of each server, in each round. */
 const DECISIONS = 64;
 const LISTED = 60;
+/** Runs that are started together. */
+const AT_ONCE = 32;
 const seconds = Number(process.argv[2] ?? 3);
 
 interface Load {
@@ -47,20 +49,6 @@ for (const path of paths) {
   await admin.get(path);
   routes.push({ path, statements: await statementsOf(() => admin.get(path)) });
 }
-const decided = tasks.pop() ?? '';
-const decidedRun = (await admin.get(`/hitl/tasks/${decided}`)).body.run_id;
-const decidedAt = Date.now();
-const recorded = await statementsOf(() => decide(decided));
-const end = recorded.findIndex(({ text }) => /^commit/i.test(text));
-const begin = recorded.findIndex(({ text }) => /^begin/i.test(text));
-const transaction = JSON.stringify(recorded.slice(begin, end + 1));
-// Version 7: the first 48 bits are the time.
-const made = new Set(
-  (transaction.match(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g) ?? []).filter(
-    (id) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) >= decidedAt,
-  ),
-);
-
 const bare = fork(fileURLToPath(new URL('baseline/bare-api.ts', import.meta.url)), [
   platform.databaseUrl,
   JSON.stringify(routes),
@@ -150,27 +138,67 @@ for (const path of paths) {
   );
 }
 
+const deciding = await tasksThatWait(2 * DECISIONS * (ROUNDS + 1) + 1);
+// The runs of our decisions would go on beside the measurement, those of the others would not.
+await platform.stopWorker();
+const first = deciding.pop() ?? { id: '', run_id: '', version: '' };
+const recordedAt = Date.now();
+let decidedAt = '';
+const recorded = await statementsOf(async () => {
+  decidedAt = (await decide(first.id)).body.decision.decided_at;
+});
+const statements = JSON.stringify(recorded);
+// Version 7: the first 48 bits are the time.
+const made = new Set(
+  (statements.match(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g) ?? []).filter(
+    (id) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) >= recordedAt,
+  ),
+);
 const decisions: Record<'ours' | 'bare', Load[]> = { ours: [], bare: [] };
 for (let round = 0; round <= ROUNDS; round++)
   for (const name of ['ours', 'bare'] as const) {
-    const waiting = await Promise.all(Array.from({ length: DECISIONS }, () => world.waitingRun()));
-    const calls = await Promise.all(
-      waiting.map((task) => (name === 'ours' ? ourDecision : bareDecision)(task)),
-    );
-    const result = await load(servers[name].pid, () => calls.pop() ?? null);
+    const waiting = deciding.splice(0, DECISIONS);
+    const next = name === 'ours' ? ourDecision : bareDecision;
+    const result = await load(servers[name].pid, () => {
+      const task = waiting.pop();
+      return task ? () => next(task) : null;
+    });
     if (round > 0) decisions[name].push(result);
   }
-print('POST /hitl/tasks/{id}/decision', decisions);
+print(`POST /hitl/tasks/{id}/decision, statements: ${recorded.length}`, decisions);
 
-async function ourDecision(task: string): Promise<Call> {
-  return () => call(`${servers.ours.url}/hitl/tasks/${task}/decision`, '{"decision":"approve"}');
+interface WaitingTask {
+  id: string;
+  run_id: string;
+  version: string;
 }
 
-async function bareDecision(task: string): Promise<Call> {
-  const ofTask = (await admin.get(`/hitl/tasks/${task}`)).body.run_id;
-  let body = transaction.replaceAll(decided, task).replaceAll(decidedRun, ofTask);
-  for (const id of made) body = body.replaceAll(id, v7());
-  return () => call(`${servers.bare.url}/transaction`, body);
+async function tasksThatWait(count: number): Promise<WaitingTask[]> {
+  const ids: string[] = [];
+  while (ids.length < count)
+    ids.push(...(await Promise.all(Array.from({ length: AT_ONCE }, () => world.waitingRun()))));
+  return platform.orm.em
+    .fork()
+    .execute<WaitingTask[]>(
+      `select id, run_id, xmin::text as version from hitl_task
+      where status = 'open' order by id desc limit ?`,
+      [count],
+    );
+}
+
+function ourDecision({ id }: WaitingTask): Promise<void> {
+  return call(`${servers.ours.url}/hitl/tasks/${id}/decision`, '{"decision":"approve"}');
+}
+
+/** With what the recorded statements say of their task said of this one. */
+function bareDecision({ id, run_id, version }: WaitingTask): Promise<void> {
+  let body = statements
+    .replaceAll(first.id, id)
+    .replaceAll(first.run_id, run_id)
+    .replaceAll(JSON.stringify(first.version), JSON.stringify(version))
+    .replaceAll(decidedAt, new Date().toISOString());
+  for (const own of made) body = body.replaceAll(own, v7());
+  return call(`${servers.bare.url}/transaction`, body);
 }
 
 bare.kill();

@@ -3,15 +3,19 @@ import type * as z from 'zod';
 
 import type { AuditNote } from '../../../domain/audit/write.ts';
 import { withAbsentPeople } from '../../../domain/auth/absences.ts';
+import type { Actor } from '../../../domain/auth/actor.ts';
 import { AppError } from '../../../domain/errors.ts';
+import { decideAtOnce } from '../../../domain/hitl/decide-at-once.ts';
 import { decide, type Decided } from '../../../domain/hitl/decide.ts';
 import { loadForChange } from '../../../domain/hitl/locked-task.ts';
 import type { Submission } from '../../../domain/hitl/submission.ts';
-import { deliverSignals } from '../../../domain/runs/dispatch.ts';
+import { deliverSignals, sendUnmarked } from '../../../domain/runs/dispatch.ts';
+import { markDelivered } from '../../../domain/runs/signals.ts';
 import { actOnOne } from '../../batch.ts';
 import type { AppDeps } from '../../deps.ts';
 import type { EndpointContext } from '../../endpoint.ts';
 import { problemOf } from '../../middleware/errors.ts';
+import { idempotencyKeyOf } from '../../middleware/idempotency.ts';
 import { presentDecided, type batchRecord } from './presenter.ts';
 
 interface BatchItem extends Submission {
@@ -22,22 +26,25 @@ type Result = z.input<typeof batchRecord>['results'][number];
 
 export async function decideBatch(deps: AppDeps, c: EndpointContext, items: BatchItem[]): Promise<Result[]> {
   const decided: (Decided | AppError)[] = [];
+  const sending: Promise<string[]>[] = [];
+  const isKept = idempotencyKeyOf(c.ctx) !== null;
   const actor = await withAbsentPeople(c.em, c.actor);
   for (const [index, item] of items.entries()) {
-    const { task_id: taskId, ...submission } = item;
-    decided.push(
-      await actOnOne(
-        deps,
-        c,
-        { name: String(index), content: item, audited: auditedOf(item) },
-        async (em) => {
-          const seen = await loadForChange(em, actor, taskId);
-          return decide(em, { actor, via: 'batch' }, seen, { value: submission });
-        },
-      ),
-    );
+    const result = await decideItem(deps, c, actor, item, String(index));
+    decided.push(result);
+    // A run goes on while the other tasks are decided.
+    const signal = result instanceof AppError ? null : result.signal;
+    if (signal !== null && !isKept) sending.push(delivering(deps, c, () => sendUnmarked(deps, [signal])));
   }
-  const delivered = await deliver(deps, c, decided);
+  const delivered = new Set(
+    isKept
+      ? await delivering(deps, c, () => deliverSignals(deps, signalsOf(decided)))
+      : await delivering(deps, c, async () => {
+          const ids = (await Promise.all(sending)).flat();
+          await markDelivered(deps.orm.em.fork(), ids);
+          return ids;
+        }),
+  );
   return decided.map((result, index): Result => {
     const task_id = items[index]?.task_id ?? '';
     if (result instanceof AppError) {
@@ -53,26 +60,56 @@ export async function decideBatch(deps: AppDeps, c: EndpointContext, items: Batc
   });
 }
 
+function decideItem(
+  deps: AppDeps,
+  c: EndpointContext,
+  actor: Actor,
+  item: BatchItem,
+  name: string,
+): Promise<Decided | AppError> {
+  const { task_id: taskId, ...submission } = item;
+  const audited = auditedOf(item);
+  return actOnOne<Decided>(
+    deps,
+    c,
+    { name, content: item, audited },
+    async (em) => {
+      const seen = await loadForChange(em, actor, taskId);
+      return decide(em, { actor, via: 'batch' }, seen, { value: submission });
+    },
+    (em) =>
+      decideAtOnce(
+        em,
+        { actor: c.actor, via: 'batch' },
+        { taskId, submission: () => ({ value: submission }), entry: () => c.audit.row(audited) },
+      ),
+  );
+}
+
 function auditedOf({ task_id: objectId, decision }: BatchItem): Partial<AuditNote> {
   return { objectId, data: { changes: { decision: { new: decision } } } };
 }
 
-/** Sends the signals. The reconciler repeats those that fail. */
-async function deliver(
-  deps: AppDeps,
-  c: EndpointContext,
-  decided: (Decided | AppError)[],
-): Promise<Set<string>> {
-  const ids = decided.flatMap((result) =>
+/** Of a repetition, those that the runs have not received are sent again. */
+function signalsOf(decided: (Decided | AppError)[]): string[] {
+  return decided.flatMap((result) =>
     result instanceof AppError || result.signal === null ? [] : [result.signal.signal.id],
   );
+}
+
+/** The ids that arrived. The reconciler repeats those that did not. */
+async function delivering(
+  { logger }: Pick<AppDeps, 'logger'>,
+  { requestId }: EndpointContext,
+  send: () => Promise<string[]>,
+): Promise<string[]> {
   try {
-    return new Set(await deliverSignals(deps, ids));
+    return await send();
   } catch (error) {
-    deps.logger.error(
-      { err: error, request_id: c.requestId },
+    logger.error(
+      { err: error, request_id: requestId },
       'could not deliver decisions yet; the reconciler will repeat it',
     );
-    return new Set();
+    return [];
   }
 }

@@ -4,6 +4,8 @@ import { TASK_STATUSES } from '../../../contracts/hitl.ts';
 import { withAbsentPeople } from '../../../domain/auth/absences.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { listAudit } from '../../../domain/hitl/audit.ts';
+import { decideAtOnce } from '../../../domain/hitl/decide-at-once.ts';
+import type { Decided } from '../../../domain/hitl/decide.ts';
 import type { Caller } from '../../../domain/hitl/locked-task.ts';
 import {
   claim,
@@ -20,8 +22,9 @@ import {
 import type { HumanTaskView } from '../../../domain/hitl/human-task.ts';
 import { MAX_COUNT, TASK_SORTS, type TaskPosition, type TaskSort } from '../../../domain/hitl/list-query.ts';
 import { sendSignals } from '../../../domain/runs/dispatch.ts';
+import { dataOf } from '../../audit-trail.ts';
 import type { AppDeps } from '../../deps.ts';
-import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
+import { endpoint, type Endpoint, type EndpointContext, type EndpointResponse } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { byId, readPage, type ListOrder } from '../../paging.ts';
 import { flag, idParams, instant, pageQuery, personOrMe, text, uuid } from '../../schemas.ts';
@@ -203,17 +206,22 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       body: submission,
       responses: { 200: decidedRecord },
       errors: [403, 409],
+      atOnce: async (c) => {
+        const decided = await decideAtOnce(
+          c.em,
+          { actor: c.actor, via: 'api' },
+          {
+            taskId: c.params.id,
+            submission: () => c.readBody(),
+            entry: () => c.audit.row({ data: dataOf(c.body) }),
+          },
+        );
+        return decided && answerDecided(deps, c, decided.actor, decided);
+      },
       handler: async (c) => {
         const caller = await callerOf(c);
         const seen = await loadForChange(c.em, caller.actor, c.params.id);
-        const { task, decision, signal } = await decide(c.em, caller, seen, c.readBody());
-        if (signal !== null) {
-          c.afterCommit(async () => {
-            const delivered = await sendSignals(deps, [signal]);
-            return { status: 200, body: presentDecided(caller.actor, task, decision, delivered.length > 0) };
-          });
-        }
-        return { status: 200, body: presentDecided(caller.actor, task, decision) };
+        return answerDecided(deps, c, caller.actor, await decide(c.em, caller, seen, c.readBody()));
       },
     }),
     endpoint({
@@ -238,6 +246,22 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       }),
     }),
   ];
+}
+
+/** Sends the signal after the commit. */
+function answerDecided(
+  deps: AppDeps,
+  c: Pick<EndpointContext, 'afterCommit'>,
+  actor: Actor,
+  { task, decision, signal }: Decided,
+): EndpointResponse {
+  if (signal !== null) {
+    c.afterCommit(async () => {
+      const delivered = await sendSignals(deps, [signal]);
+      return { status: 200, body: presentDecided(actor, task, decision, delivered.length > 0) };
+    });
+  }
+  return { status: 200, body: presentDecided(actor, task, decision) };
 }
 
 function handoverEndpoints(): Endpoint[] {

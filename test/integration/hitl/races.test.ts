@@ -21,6 +21,7 @@ import {
   type TestUser,
 } from '../../support/app.ts';
 import { insertRun, insertTask, newTask } from '../../support/human-tasks.ts';
+import { until } from '../../support/platform.ts';
 
 let app: TestApp;
 let people: Client[];
@@ -72,6 +73,28 @@ test('of twenty concurrent decisions one succeeds, and the others get 409 with t
     { id: winner.id, decision_id: winner.id },
   ]);
   expect((await people[0]?.get(`/hitl/tasks/${id}`))?.body.decision).toEqual(winner);
+});
+
+test('a decision that waits long for its locks has the time after them', async () => {
+  const runId = await insertRun(app.orm, { owner: owner.id });
+  const id = await insertTask(app.orm, runId);
+  const { deciding, released } = await inRun(runId, async (em) => {
+    const started = people[0]?.post(`/hitl/tasks/${id}/decision`, { decision: 'approve' });
+    const waiting = `select from pg_stat_activity
+      where wait_event_type = 'Lock' and datname = current_database()`;
+    await until(
+      () => rows(waiting, []),
+      (found) => found.length > 0,
+    );
+    await em.execute('select pg_sleep(1.1)');
+    const [at] = await em.execute<{ ms: number }[]>(
+      `select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
+    );
+    return { deciding: started, released: at?.ms ?? Number.NaN };
+  });
+  const { status, body } = (await deciding) ?? {};
+  expect(status).toBe(200);
+  expect(Date.parse(body.decision.decided_at)).toBeGreaterThanOrEqual(Math.floor(released));
 });
 
 test('of twenty concurrent votes exactly one completes the quorum', async () => {

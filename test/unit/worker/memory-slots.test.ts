@@ -64,6 +64,26 @@ describe('slots by memory', () => {
     expect(granted).toHaveLength(2);
   });
 
+  test('polls that wait do not keep a task of an idle worker from starting at once', async () => {
+    const { supplier, state, granted, ask, end } = slots();
+    ask(2);
+    await later(0);
+    // Both slots are those of polls.
+    const [one, two, three] = [1, 2, 3].map(() => supplier.tryReserveSlot(context()));
+    expect([one, two, three]).toEqual([expect.anything(), expect.anything(), null]);
+    // Of one comes a task, and the other is not needed; a poll brings another task.
+    supplier.markSlotUsed({ permit: one ?? {}, slotInfo });
+    supplier.releaseSlot({ permit: two ?? {} });
+    supplier.markSlotUsed({ permit: granted[0] ?? {}, slotInfo });
+    expect(supplier.tryReserveSlot(context())).toBeNull();
+    await end(1);
+    state.now += 2_000;
+    state.held = 0.6;
+    expect(supplier.tryReserveSlot(context())).toBeNull();
+    state.held = 0.1;
+    expect(supplier.tryReserveSlot(context())).not.toBeNull();
+  });
+
   test('each task that has just ended adds one, up to the maximum', async () => {
     const { state, granted, ask, end } = slots();
     ask(20);
