@@ -177,13 +177,11 @@ async function tasksThatWait(count: number): Promise<WaitingTask[]> {
   const ids: string[] = [];
   while (ids.length < count)
     ids.push(...(await Promise.all(Array.from({ length: AT_ONCE }, () => world.waitingRun()))));
-  return platform.orm.em
-    .fork()
-    .execute<WaitingTask[]>(
-      `select id, run_id, xmin::text as version from hitl_task
+  return platform.orm.em.fork().execute<WaitingTask[]>(
+    `select id, run_id, xmin::text as version from hitl_task
       where status = 'open' order by id desc limit ?`,
-      [count],
-    );
+    [count],
+  );
 }
 
 function ourDecision({ id }: WaitingTask): Promise<void> {
