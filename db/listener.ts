@@ -33,12 +33,13 @@ export class Listener {
     return this.#client !== null;
   }
 
-  /** Connects in the background, unless that is done, under way, or too late. */
-  connect(): void {
-    if (this.isConnected || this.#connecting !== null || this.#stopped) return;
-    this.#connecting = this.#open().finally(() => {
+  /** Connects, unless that is done, under way, or too late. Resolves after the attempt; never rejects. */
+  async connect(): Promise<void> {
+    if (this.isConnected || this.#stopped) return;
+    this.#connecting ??= this.#open().finally(() => {
       this.#connecting = null;
     });
+    await this.#connecting;
   }
 
   async stop(): Promise<void> {

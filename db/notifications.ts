@@ -55,7 +55,7 @@ function createNotifications(
     if (stopped || reconnect) return;
     reconnect = setTimeout(() => {
       reconnect = undefined;
-      listener.connect();
+      void listener.connect();
     }, RECONNECT_MS);
   };
   const listener = new Listener({
@@ -72,7 +72,7 @@ function createNotifications(
   return {
     subscribe(notified) {
       subscribers.add(notified);
-      listener.connect();
+      void listener.connect();
     },
     get isConnected() {
       return listener.isConnected;

@@ -14,10 +14,10 @@ export interface RunEventWatcher {
   /** `runId`: a run's id, `ANY_RUN` for all runs, or `endOf(id)`. */
   watch(runId: string): RunWatch;
   /**
-   * `taken` gets what calls of any run produce, as `notificationOf` writes it, from now on. What comes while
-   * the connection is down is lost.
+   * `taken` gets what calls of any run produce, as `notificationOf` writes it, once the promise has resolved.
+   * What comes while the connection is down is lost. The promise never rejects.
    */
-  takePartials(taken: (notification: string) => void): void;
+  takePartials(taken: (notification: string) => void): Promise<void>;
   /** Wakes all watchers, so that streams can end. */
   stop(): Promise<void>;
 }
@@ -67,10 +67,10 @@ export function createRunEventWatcher(
   return {
     takePartials(taken) {
       takePartial = taken;
-      partials.connect();
+      return partials.connect();
     },
     watch(runId) {
-      listener.connect();
+      void listener.connect();
       const watch = new Watch(listener);
       const awake = (): void => watch.wake();
       const set = watches.get(runId) ?? new Set();
@@ -113,7 +113,7 @@ class Watch {
   }
 
   async next(timeoutMs: number): Promise<void> {
-    this.#listener.connect();
+    void this.#listener.connect();
     if (!this.#isPending) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#resolve = resolve;

@@ -34,13 +34,13 @@ export function startEventMatcher(
     lost: () => {},
     failed: (error) => deps.logger.warn({ err: error }, 'cannot listen for events, polling'),
   });
-  listener.connect();
+  void listener.connect();
 
   const done = keepMatching(deps, turns, {
     isStopped: () => stopped,
     async idle(wakes) {
       await writePause.ended();
-      listener.connect();
+      void listener.connect();
       if (turns.isBusy && !stopped) await sleep(BUSY_MS);
       if (turns.wakes === wakes && !stopped) {
         await sleep(IDLE_MS, undefined, { signal: pause.signal }).catch(() => {});

@@ -43,7 +43,7 @@ export function startNotificationPump(
   const run = async (): Promise<void> => {
     while (!stopped) {
       await writePause.ended();
-      listener.connect();
+      void listener.connect();
       woken = false;
       pause = new AbortController();
       try {

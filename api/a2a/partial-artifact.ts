@@ -28,6 +28,7 @@ export async function partialArtifact(
   if (modes.length > 0 && !accepts(modes, 'text/plain')) return NOTHING;
   const answering = await findAnsweringCall(orm.em.fork(), id);
   if (answering === null) return NOTHING;
+  await partialFeeds.ready();
   const feed = partialFeeds.join(id, woken);
   const growing = new GrowingText();
   let isBegun = false;

@@ -2,6 +2,7 @@
  * Gives the streams of a run what its calls produce while they run, and tells the workers which runs have
  * such streams here. Everything is lost that comes while nobody listens, or that a slow client does not take.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../config/logger.ts';
 import type { PartialOutput } from '../../contracts/partial-output.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -15,6 +16,10 @@ export interface PartialFeed {
 }
 
 export interface PartialFeeds {
+  /**
+   * Resolves when feeds miss nothing that calls produce from now on, or after a while without the database.
+   */
+  ready(): Promise<void>;
   /** `woken` is called when something has come. */
   join(runId: string, woken: () => void): PartialFeed;
   stop(): void;
@@ -28,6 +33,8 @@ interface PartialFeedsDeps {
 
 /** Streams that are opened together are noted together. */
 const SOON_MS = 50;
+/** A stream begins after this time even if there is no connection to the database. */
+const READY_MS = 2_000;
 const NOTE_MS = (FOLLOWED_SECONDS * 1_000) / 3;
 /** Of one stream. Beyond that the oldest blocks are dropped. */
 const MAX_CHARACTERS = 64 * 1024;
@@ -40,8 +47,8 @@ export function createPartialFeeds({ fork, logger, runEvents }: PartialFeedsDeps
 
   const note = async (): Promise<void> => {
     isNoted = true;
-    // Connects again where the connection was lost.
-    runEvents.takePartials(deliver);
+    // Connects again where the connection was lost. Workers send nothing before we listen.
+    await ready();
     await noteFollowed(fork(), feeds.keys()).catch((error: unknown) =>
       logger.warn({ err: error }, 'cannot note which runs are followed'),
     );
@@ -59,12 +66,19 @@ export function createPartialFeeds({ fork, logger, runEvents }: PartialFeedsDeps
     feeds.get(runId)?.forEach((feed) => feed.put(block));
   };
 
+  const ready = async (): Promise<void> => {
+    const patience = new AbortController();
+    const waited = sleep(READY_MS, undefined, { signal: patience.signal, ref: false }).catch(() => {});
+    await Promise.race([runEvents.takePartials(deliver), waited]);
+    patience.abort();
+  };
+
   return {
+    ready,
     join(runId, woken) {
       const feed = new Feed(woken);
       const ofRun = feeds.get(runId) ?? new Set();
       feeds.set(runId, ofRun.add(feed));
-      if (feeds.size === 1) runEvents.takePartials(deliver);
       if (ofRun.size === 1 && isNoted) {
         isNoted = false;
         schedule(SOON_MS);

@@ -24,6 +24,8 @@ export async function streamRun(
   const run = await getRunInside(c.em, c.actor, c.params.id);
   const from = lastEventId(c);
   if (isTerminal(run.status) && from >= run.last_seq) return { status: 204 };
+  // Who has got the headers sees all that is produced afterwards.
+  if (!isTerminal(run.status)) await deps.partialFeeds.ready();
   const session = deps.sessions.openStream(openerOf(c.ctx));
   const { reader, leave } = deps.runReaders.join(run.id, () => openReader(deps, run, from));
   const partials = isTerminal(run.status) ? undefined : deps.partialFeeds.join(run.id, () => reader.nudge());

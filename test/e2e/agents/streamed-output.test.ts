@@ -128,6 +128,11 @@ test('`run watch` prints the text as it grows, as lines of JSON where programs r
   await model.begun(2);
   const cli = cliUser({ CADENZA_URL: platform.url, CADENZA_TOKEN: owner.token });
   const watches = ['table', 'jsonl'].map((format) => cli.start(['run', 'watch', run['id'], '-o', format]));
+  // Each follows the log by now: text is shown to those who follow, not to those who come later.
+  await until(
+    async () => watches.map((watch) => watch.stdout()),
+    (printed) => printed.every((text) => text !== ''),
+  );
   model.say('Once upon ');
   await until(
     async () => watches.map((watch) => watch.stdout()),
