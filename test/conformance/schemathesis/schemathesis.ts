@@ -12,7 +12,7 @@ import { startTestApp } from '../../support/app.ts';
 
 const version = '4.32.5';
 /** These may end the session of the requests, after which all others would get 401. */
-const endingSessions = ['updateUser', 'changeMyPassword', 'revokeToken'];
+const endingSessions = ['updateUser', 'changeMyPassword', 'revokeToken', 'deleteMySession'];
 const installMs = 120_000;
 const run = promisify(execFile);
 
@@ -101,6 +101,11 @@ export async function runSchemathesis(
       stream.setEncoding('utf8').on('data', (text: string) => (output += text));
     }
     const [code] = await once(child, 'close');
+    if (options.part === 'most') {
+      const { status } = await (await app.as(admin)).get('/users/me');
+      if (status !== 200)
+        return { ok: false, output: `${output}\nAn operation has ended the session of the requests.` };
+    }
     return { ok: code === 0, output };
   } finally {
     await app.close();

@@ -1,5 +1,5 @@
 /** Command lines that are wrong or need no server: exit codes, errors as JSON, completion, jq. */
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from '@jest/globals';
 
@@ -146,7 +146,8 @@ test('profiles: only the owner can read the file; another server ends the sessio
 test('a configuration that cannot be read is named, and an open one is found by doctor', async () => {
   const own = cliUser(away);
   mkdirSync(dirname(own.configFile), { recursive: true });
-  writeFileSync(own.configFile, '{', { mode: 0o644 });
+  writeFileSync(own.configFile, '{');
+  chmodSync(own.configFile, 0o644);
   const broken = await own.run(['status']);
   expect([broken.exitCode, broken.stderr]).toEqual([1, expect.stringContaining(own.configFile)]);
   writeFileSync(own.configFile, '{"current":"default","profiles":{}}');
