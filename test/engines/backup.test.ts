@@ -12,6 +12,7 @@ import { signal } from '../../dev/os-process.ts';
 import { cliUser } from '../support/cli.ts';
 import { humanTask } from '../support/definitions.ts';
 import { until } from '../support/platform.ts';
+import { quickStart } from '../support/programs.ts';
 import { eventually, upFolder, type Up, type UpFolder } from '../support/up-process.ts';
 
 const program = join(import.meta.dirname, '../../dev/up.ts');
@@ -37,7 +38,7 @@ afterAll(async () => {
 });
 
 async function start(): Promise<void> {
-  up = folder.start({}, { program });
+  up = folder.start(await quickStart(folder.dataDir), { program });
   url = await up.ready();
 }
 

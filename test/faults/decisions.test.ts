@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type Client, type Reply } from '../support/app.ts';
+import { quickStart } from '../support/programs.ts';
 import { eventually, upFolder, type Up, type UpFolder } from '../support/up-process.ts';
 import { httpTask, humanTask } from '../support/definitions.ts';
 import { keepIdle } from '../support/http-server.ts';
@@ -33,7 +34,9 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', resolve));
   folder = upFolder();
-  up = folder.start({}, { program: join(import.meta.dirname, '../../dev/up.ts') });
+  up = folder.start(await quickStart(folder.dataDir), {
+    program: join(import.meta.dirname, '../../dev/up.ts'),
+  });
   url = await up.ready();
 });
 afterAll(async () => {

@@ -4,10 +4,13 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { runningPostgres } from '../../dev/postgres.ts';
 import { startRemoteAgent, type RemoteA2aAgent, type RemoteOptions } from '../support/a2a-agent.ts';
 import { agentBody } from '../support/agent-body.ts';
 import { createClient, type Client, type Reply } from '../support/app.ts';
 import { sendJson, startServer } from '../support/http-server.ts';
+import { quickStart } from '../support/programs.ts';
 import { eventually, upFolder, type Up, type UpFolder } from '../support/up-process.ts';
 import { agentTask } from '../support/definitions.ts';
 
@@ -18,7 +21,9 @@ const agents: RemoteA2aAgent[] = [];
 
 beforeAll(async () => {
   folder = upFolder();
-  up = folder.start({}, { program: join(import.meta.dirname, '../../dev/up.ts') });
+  up = folder.start(await quickStart(folder.dataDir), {
+    program: join(import.meta.dirname, '../../dev/up.ts'),
+  });
   url = await up.ready();
 });
 afterAll(async () => {
@@ -38,6 +43,20 @@ async function logIn(): Promise<Client> {
   const password = /Admin +admin \/ (\S+)/.exec(up.output())?.[1];
   const { body } = await createClient(url).post('/auth/token', { username: 'admin', password });
   return createClient(url, body.access_token);
+}
+
+/** How many calls have stored the id of their remote task. */
+async function knownTasks(): Promise<number> {
+  const client = new pg.Client({ connectionString: (await runningPostgres(folder.dataDir)) ?? '' });
+  await client.connect();
+  try {
+    const { rows } = await client.query(
+      `select count(*)::int as count from invocation where progress ->> 'task_id' is not null`,
+    );
+    return rows[0].count;
+  } finally {
+    await client.end();
+  }
 }
 
 test('kill -9 of the worker during a remote task starts no second one, by any binding', async () => {
@@ -62,6 +81,9 @@ test('kill -9 of the worker during a remote task starts no second one, by any bi
   await eventually(async () =>
     expect(runs.map(({ remote }) => remote.tasks.size)).toEqual(KINDS.map(() => 1)),
   );
+  // An agent that has the message, and cannot list its tasks, would get it again from a worker that does not
+  // know the task yet.
+  await eventually(async () => expect(await knownTasks()).toBe(KINDS.length));
   process.kill(folder.pidOf('worker'), 'SIGKILL');
   for (const { remote } of runs) remote.release();
   for (const { kind, remote, id } of runs) {

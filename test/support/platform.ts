@@ -2,6 +2,7 @@
  * The whole platform in one test file: the real API and a real worker, on a separate database and Temporal
  * namespace.
  */
+import { join } from 'node:path';
 import { NativeConnection, Runtime, type WorkflowBundle } from '@temporalio/worker';
 import type { DataConverter } from '@temporalio/common';
 import { pino } from 'pino';
@@ -64,7 +65,7 @@ import {
   type TestAppOptions,
 } from './app.ts';
 import { closeInSteps, connectionsOf } from './closing.ts';
-import { oncePerRun } from './run-folder.ts';
+import { oncePerRun, runFolder } from './run-folder.ts';
 import { createTestDatabase, testTemporal, type TestTemporal } from './servers.ts';
 
 export interface TestPlatform extends TestApp {
@@ -348,9 +349,16 @@ export async function until<T>(
   }
 }
 
+/** Where it is kept as a worker keeps it. */
+export function bundlesOfRun(): string {
+  return join(runFolder(), 'bundles');
+}
+
 /** The current workflow code, bundled by the first test file that asks. */
 export async function bundleOncePerRun(): Promise<WorkflowBundle> {
   return JSON.parse(
-    await oncePerRun('workflow-bundle.json', async () => JSON.stringify(await bundleWorkflows())),
+    await oncePerRun('workflow-bundle.json', async () =>
+      JSON.stringify(await bundleWorkflows({ cacheDir: bundlesOfRun() })),
+    ),
   ) as WorkflowBundle;
 }

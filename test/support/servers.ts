@@ -37,7 +37,7 @@ export async function createTestDatabase(options: { empty?: boolean } = {}): Pro
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await execute(
     adminUrl,
-    `CREATE DATABASE ${name} TEMPLATE ${options.empty ? 'template1' : templateDatabase}`,
+    `CREATE DATABASE ${name} TEMPLATE ${options.empty ? 'template1' : templateDatabase} STRATEGY FILE_COPY`,
   );
   return {
     url: adminUrl.replace(/[^/]*$/, name),
