@@ -1,6 +1,7 @@
-/** Jest runs ESM TypeScript through swc; types are checked by `npm run check:types`. */
+/** Node.js itself loads the tests (test/support/jest); types are checked by `npm run check:types`. */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/jest/environment.ts',
+  runtime: '<rootDir>/test/support/jest/runtime.ts',
   injectGlobals: false,
   extensionsToTreatAsEsm: ['.ts'],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
@@ -8,16 +9,7 @@ export default {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/engines/'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: { parser: { syntax: 'typescript' }, target: 'es2024' },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-      },
-    ],
-  },
+  transform: {},
   // Only what hangs may take so long: other work on the machine makes every test several times slower.
   testTimeout: 300_000,
   // Tests of faults mostly wait, so there are more than processors.

@@ -17,7 +17,6 @@ afterAll(() => rmSync(folder, { recursive: true }));
 function testWithoutData(path: string): { status: number | null; output: string; results: any } {
   const file = join(folder, 'results.json');
   const args = [
-    '--experimental-vm-modules',
     '--no-warnings',
     'node_modules/jest/bin/jest.js',
     path,
