@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { LOG_TEXT } from '../contracts/log-texts.ts';
 import { FAILURE, type CreateChildRunInput, type RunActivities } from '../contracts/activities.ts';
-import type { EventBatch } from '../contracts/run-events.ts';
+import type { ChildDonePayload, EventBatch } from '../contracts/run-events.ts';
+import type { EntityManager } from '../db/orm.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { ApplicationFailure } from '@temporalio/common';
 import { AppError } from '../domain/errors.ts';
@@ -26,6 +27,15 @@ export function childRunActivities(deps: ActivityDeps): ChildRunActivities {
           completed: true,
         };
       }
+      const em = deps.orm.em.fork();
+      if (input.adopted === true) {
+        const appended = await appendAnd(deps, input);
+        await startRun(deps, input.child_run_id);
+        const done = await endOf(em, input);
+        return { ...appended, ...(done === null ? {} : { done }) };
+      }
+      const before = await createdBefore(em, input);
+      if (before !== null) return { closed: false, before };
       const appended = await insertChild(deps, input);
       if (!appended.closed) await startRun(deps, input.child_run_id);
       return appended;
@@ -54,6 +64,33 @@ export function childRunActivities(deps: ActivityDeps): ChildRunActivities {
       return appended;
     },
   };
+}
+
+/** The child whose creation the parent's log has under the same key, if it is another one. */
+async function createdBefore(
+  em: EntityManager,
+  { run_id, child_run_id, batch }: CreateChildRunInput,
+): Promise<string | null> {
+  const event = batch.events.find(({ data }) => data['child_run_id'] === child_run_id);
+  const [row] = await em.execute<{ id: string }[]>(
+    `select c.id from run_event e join run c on c.id = (e.data ->> 'child_run_id')::uuid
+      where e.run_id = ? and e.key = ? and c.parent_run_id = e.run_id and c.id <> ?`,
+    [run_id, event?.key ?? '', child_run_id],
+  );
+  return row?.id ?? null;
+}
+
+/** What the parent was told of the child's end; null while it lives. */
+async function endOf(
+  em: EntityManager,
+  { run_id, child_run_id }: CreateChildRunInput,
+): Promise<ChildDonePayload | null> {
+  const [row] = await em.execute<{ payload: ChildDonePayload }[]>(
+    `select payload from run_signal
+      where run_id = ? and kind = 'child.done' and payload ->> 'child_run_id' = ? limit 1`,
+    [run_id, child_run_id],
+  );
+  return row?.payload ?? null;
 }
 
 /** The batch with another child's id in the event of its creation. */

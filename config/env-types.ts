@@ -91,6 +91,11 @@ export function mcpCommands() {
     .pipe(mcpCommandsSchema);
 }
 
+export function postgresUrl() {
+  const error = 'must be a URL like postgres://user:password@host:5432/database';
+  return z.url({ protocol: /^postgres(ql)?$/, error });
+}
+
 /** A comma-separated list. */
 export function list<T extends z.ZodType<string, string>>(item: T) {
   return z

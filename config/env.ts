@@ -15,6 +15,7 @@ import {
   mcpCommands,
   oauthClientName,
   port,
+  postgresUrl,
   quota,
   switchOn,
   traceUrl,
@@ -34,12 +35,7 @@ const schema = z.object({
   NODE_ENV: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 
-  DATABASE_URL: z
-    .url({
-      protocol: /^postgres(ql)?$/,
-      error: 'must be a URL like postgres://user:password@host:5432/database',
-    })
-    .optional(),
+  DATABASE_URL: postgresUrl().optional(),
   POSTGRES_PORT: port(0).optional(),
 
   TEMPORAL_ADDRESS: z
@@ -55,6 +51,7 @@ const schema = z.object({
   TEMPORAL_TLS_CERT: z.string().optional(),
   TEMPORAL_TLS_KEY: z.string().optional(),
   TEMPORAL_TLS_SERVER_NAME: z.string().optional(),
+  TEMPORAL_DATABASE_URLS: list(postgresUrl()).default([]),
   TEMPORAL_UI_URL: webUrl().optional(),
   TEMPORAL_CODEC_TOKEN: capability().optional(),
   TEMPORAL_UI_CLIENT_ID: oauthClientName().default('temporal-ui'),

@@ -5,7 +5,7 @@
 import type { DslError } from './dsl-error.ts';
 import type { Exceeded } from './budgets.ts';
 import type { ProcessKind } from './process-policy.ts';
-import type { EventBatch, RunEnd } from './run-events.ts';
+import type { ChildDonePayload, EventBatch, RunEnd } from './run-events.ts';
 import type { ScheduledStart } from './schedules.ts';
 import type { ListenerSpec, TakenEvents } from './listening.ts';
 import type { Candidates, DecisionPayload, Delegate, HumanTaskRequest } from './hitl.ts';
@@ -298,13 +298,19 @@ export interface CreateChildRunInput extends WithBatch {
   detached?: true;
   /** Whose rights find the workflow. Default: those of the parent. */
   rights_of?: string;
+  /** The child is there already: only say whether it has ended. */
+  adopted?: true;
 }
 
 /**
+ * `before` names the child that the parent has created here before, by another id: Temporal was restored to a
+ * time before it. The parent asks again with its id (`adopted`) and gets its end, if it has ended, as `done`.
  * `completed` means that the child to retry has already completed. It is used, and no new child was created.
  */
 interface CreatedChild extends Appended {
   completed?: boolean;
+  before?: string;
+  done?: ChildDonePayload;
 }
 
 interface ChildOutput {

@@ -161,3 +161,11 @@ export interface RunEnd {
   output?: unknown;
   error?: DslError | null;
 }
+
+export interface ChildDonePayload {
+  child_run_id: string;
+  status: Extract<RunStatus, 'completed' | 'faulted' | 'cancelled'>;
+  error?: DslError | null;
+  /** What the child and the runs below it have used: sums by name. */
+  usage?: Record<string, number>;
+}

@@ -1,10 +1,9 @@
 /** Temporal names and types shared by the api, the worker and workflow code. */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { CheckContainerInput } from './activities.ts';
-import type { DslError } from './dsl-error.ts';
 import type { TakenEvents } from './listening.ts';
 import type { DecisionPayload } from './hitl.ts';
-import type { RunStatus, WaitingOn } from './run-events.ts';
+import type { ChildDonePayload, RunStatus, WaitingOn } from './run-events.ts';
 
 export const TASK_QUEUE = 'cadenza';
 export const RUN_WORKFLOW = 'run';
@@ -150,14 +149,6 @@ export interface CheckContainerArgs extends CheckContainerInput {
 export interface SignalAddress {
   id: string;
   run_id: string;
-}
-
-export interface ChildDonePayload {
-  child_run_id: string;
-  status: Extract<RunStatus, 'completed' | 'faulted' | 'cancelled'>;
-  error?: DslError | null;
-  /** What the child and the runs below it have used: sums by name. */
-  usage?: Record<string, number>;
 }
 
 export const wakeSignal = defineSignal('wake');

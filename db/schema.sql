@@ -277,6 +277,7 @@ create table audit_entry (
   user_agent text,
   request_id text,
   data jsonb not null default '{}'::jsonb,
+  door text,
   constraint audit_entry_pkey PRIMARY KEY (id),
   constraint audit_entry_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text, 'failed'::text])))
 );
@@ -289,6 +290,7 @@ CREATE INDEX audit_entry_object_type ON public.audit_entry USING btree (object_t
 CREATE INDEX audit_entry_outcome ON public.audit_entry USING btree (outcome, at, id) WHERE (outcome <> 'done'::text);
 CREATE INDEX audit_entry_tx ON public.audit_entry USING btree (tx, id);
 CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_entry_door BEFORE INSERT ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_door();
 CREATE TRIGGER audit_entry_not_truncated BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
 
 create table audit_seal (
@@ -2147,6 +2149,7 @@ create table write_pause (
 -- function admit_run(p_owner uuid, p_team uuid, p_is_child boolean, p_limits jsonb) returns jsonb
 -- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]) returns jsonb
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
+-- function audit_door() returns trigger
 -- function audit_refuse() returns trigger
 -- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json) returns json
 -- function count_live_runs(p_scope text, p_id uuid, p_most bigint) returns bigint

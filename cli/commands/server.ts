@@ -14,7 +14,8 @@ const WHERE =
   'docker compose run --rm api server …';
 const FOLDER = argument('DIR', 'Folder of the backup');
 const temporalDatabase = texts(
-  'URL of a database of Temporal on PostgreSQL: first of its store, then of its visibility',
+  'URL of a database of Temporal on PostgreSQL: first of its store, then of its visibility. Others on the ' +
+    'machine see arguments: set TEMPORAL_DATABASE_URLS if it has a password',
   'URL',
 );
 

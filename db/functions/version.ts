@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611232147;
-export const functionsDigest = '7ab45a6369539a5405bffb1d55067fd9b8d5cfe0217ec477268c6ff797d9fddf';
+export const functionsVersion = 202611232153;
+export const functionsDigest = 'cb868d89f01465776aa5d5c8a10896ff1c287c25287e5a5da2352505a796c2bd';

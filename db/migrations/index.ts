@@ -58,6 +58,7 @@ import { Migration202611231822TeamEvents } from './202611231822-team-events.ts';
 import { Migration202611231832TeamMoves } from './202611231832-team-moves.ts';
 import { Migration202611231807Openid } from './202611231807-openid.ts';
 import { Migration202611231817Erasure } from './202611231817-erasure.ts';
+import { Migration202611232106AuditDoor } from './202611232106-audit-door.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -116,6 +117,7 @@ export const migrations = [
   { name: '202611231832-team-moves', class: Migration202611231832TeamMoves },
   { name: '202611231807-openid', class: Migration202611231807Openid },
   { name: '202611231817-erasure', class: Migration202611231817Erasure },
+  { name: '202611232106-audit-door', class: Migration202611232106AuditDoor },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

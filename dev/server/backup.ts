@@ -27,7 +27,7 @@ export interface BackupOptions {
   folder: string;
   withKeys?: boolean | undefined;
   withoutFiles?: boolean | undefined;
-  /** URLs of Temporal's own databases, if they are on PostgreSQL. */
+  /** URLs of Temporal's own databases, if they are on PostgreSQL; default: of the settings. */
   temporalDatabases?: readonly string[] | undefined;
   /** Ends it early, between two of its steps. */
   signal?: AbortSignal;
@@ -141,7 +141,7 @@ async function copyParts(
 
 async function copyTemporal(
   { env, dataDir }: Installation,
-  { folder, temporalDatabases = [] }: BackupOptions,
+  { folder, temporalDatabases = env.TEMPORAL_DATABASE_URLS }: BackupOptions,
   check: () => void,
   say: (line: string) => void,
 ): Promise<Manifest['temporal']> {
@@ -198,7 +198,7 @@ function sayWhatIsMissing(
   if (temporal.kind === 'none')
     say(
       'This backup has no data of Temporal. Runs that have not ended can go on only if Temporal is ' +
-        'restored to the same time, or earlier: name its databases with --temporal-database.',
+        'restored to the same time, or earlier: name its databases with TEMPORAL_DATABASE_URLS.',
     );
   if (!files.included) say('This backup has no files: back up the file store by other means, after this.');
   if (files.missing.length > 0)

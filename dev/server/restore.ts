@@ -186,7 +186,7 @@ async function hasInstallation(client: pg.Client): Promise<boolean> {
 
 async function restoreTemporal(
   { dataDir, env }: Installation,
-  { folder, temporalDatabases = [] }: RestoreOptions,
+  { folder, temporalDatabases = env.TEMPORAL_DATABASE_URLS }: RestoreOptions,
   { temporal }: Manifest,
   say: Say,
 ): Promise<void> {
@@ -194,7 +194,7 @@ async function restoreTemporal(
     if (temporalDatabases.length !== temporal.databases.length)
       throw new ServerCommandError(
         `The backup has ${temporal.databases.length} databases of Temporal. Name as many with ` +
-          '--temporal-database, in the order of the backup; their tables must be there and empty of use.',
+          'TEMPORAL_DATABASE_URLS, in the order of the backup; their tables must be there and empty of use.',
       );
     for (const [index, dump] of temporal.databases.entries()) {
       const url = temporalDatabases[index] ?? '';

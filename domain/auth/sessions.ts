@@ -96,6 +96,7 @@ export const NEW_SESSION_LIMITS = `now() + make_interval(secs => ?), ?, now() + 
 /** SQL: when a session ends that is used now. */
 export const PROLONGED = `least(now() + make_interval(secs => idle_seconds), ends_at)`;
 
+/** A session that another one approved ends with the identity that opened the other. */
 export async function openSession(
   em: EntityManager,
   user: { id: string; token_epoch: number; roles: Role[] },
@@ -106,8 +107,9 @@ export async function openSession(
   const [row] = await em.execute<{ auth_time: number | null }[]>(
     `insert into auth_session
        (id, user_id, expires_at, idle_seconds, ends_at, awaits_second_factor, address, user_agent,
-        by_password, oauth_client_id, role_limit, resource, may_decide, scopes, openid)
-     values (?, ?, ${NEW_SESSION_LIMITS}, ?, ?, ?, ?, ?, ?, ?, ?::text[], ?::jsonb - 'nonce')
+        by_password, oauth_client_id, role_limit, resource, may_decide, scopes, openid, identity_id)
+     values (?, ?, ${NEW_SESSION_LIMITS}, ?, ?, ?, ?, ?, ?, ?, ?::text[], ?::jsonb - 'nonce',
+             (select identity_id from auth_session where id = ?::uuid))
      returning case when by_password then extract(epoch from created_at)::int end as auth_time`,
     [
       sid,
@@ -122,6 +124,7 @@ export async function openSession(
       client?.mayDecide ?? false,
       client?.scopes ? arrayLiteral(client.scopes) : null,
       client?.openid ? JSON.stringify(client.openid) : null,
+      from.approvedBy ?? null,
     ],
   );
   const by = client ? 'oauth' : from.byPassword ? 'password' : 'device';

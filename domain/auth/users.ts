@@ -107,7 +107,7 @@ export async function updateUser(
   await refuseTaken(em, changes, user.id);
   const staysAdmin =
     (changes.roles ?? user.roles).includes('admin') && (changes.status ?? user.status) === 'active';
-  if (!staysAdmin || password === null) await refuseLastAdmin(em, user.id);
+  if (user.roles.includes('admin') && (!staysAdmin || password === null)) await refuseLastAdmin(em, user.id);
   const endsSessions =
     password !== undefined || (changes.status !== undefined && changes.status !== user.status);
   em.assign(user, fields);

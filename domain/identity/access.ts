@@ -48,7 +48,8 @@ export async function settleAccess(em: EntityManager, userId: string, issuer: Is
   const byGroups = rolesOf(issuer.mapping, {}, user.scim_groups);
   const mapped = ROLES.filter((role) => user.claim_roles.includes(role) || byGroups.includes(role));
   const given = mapped.length > 0 ? mapped : issuer.mapping.default_roles;
-  const keepsAdmin = !given.includes('admin') && (await isLastLocalAdmin(em, userId));
+  const losesAdmin = user.roles.includes('admin') && !given.includes('admin');
+  const keepsAdmin = losesAdmin && (await isLastLocalAdmin(em, userId));
   const roles: Role[] = keepsAdmin ? [...given, 'admin'] : given;
   await em.execute(
     `update user_account set roles = ?::text[], updated_at = clock_timestamp()

@@ -1,5 +1,8 @@
 /** Child runs: which of them end with their parent, and how they are retried. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Client as TemporalClient, Connection } from '@temporalio/client';
+import { runWorkflowId } from '../../contracts/temporal.ts';
 import type { Client } from '../support/app.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
 import {
@@ -141,6 +144,58 @@ test('the output of a child is that of its task, or nothing with `return: none`'
   ]) {
     const definition = { do: [{ sub: { run: { workflow: child, return: returned } } }] };
     expect(await startRun(builder, definition, {}, 30)).toMatchObject({ status: 'completed', output });
+  }
+});
+
+/** Puts a run's execution back to before it created its child, as a restore of an older Temporal does. */
+async function forgetChild(id: string): Promise<void> {
+  const { address, namespace } = platform.temporal;
+  const connection = await Connection.connect({ address });
+  try {
+    const handle = new TemporalClient({ connection, namespace }).workflow.getHandle(runWorkflowId(id));
+    const events = (await handle.fetchHistory()).events ?? [];
+    const creation = events.findIndex(
+      (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'createChildRun',
+    );
+    const task = events.slice(0, creation).findLast((event) => event.workflowTaskCompletedEventAttributes);
+    await connection.workflowService.resetWorkflowExecution({
+      namespace,
+      workflowExecution: { workflowId: runWorkflowId(id) },
+      reason: 'a test',
+      requestId: randomUUID(),
+      workflowTaskFinishEventId: task?.eventId ?? null,
+      // None of the signals that came later.
+      resetReapplyExcludeTypes: [1],
+    });
+  } finally {
+    await connection.close();
+  }
+}
+
+test('a run whose Temporal was restored to before its child goes on with it, ended or not', async () => {
+  const child = await workflow(question);
+  const definition = { do: [{ sub: { run: { workflow: child } } }, { last: humanTask('Enough?') }] };
+  const runs = await Promise.all([startRun(builder, definition), startRun(builder, definition)]);
+  const children = await Promise.all(
+    runs.map(async ({ id }) => {
+      const [made] = await until(
+        () => childrenOf(id),
+        ([one]) => one?.['status'] === 'waiting',
+      );
+      return String(made?.['id']);
+    }),
+  );
+  const [living, ended] = runs.map(({ id }) => String(id));
+  await approve(children[1] ?? '');
+  const isAsked = (tasks: RunRecord[]): boolean => tasks.length === 1;
+  const asked = async (id = ''): Promise<RunRecord[]> => (await builder.get(`/hitl/tasks?run_id=${id}`)).body;
+  await until(() => asked(ended), isAsked);
+  for (const id of [living, ended]) await forgetChild(id ?? '');
+  await approve(children[0] ?? '');
+  for (const id of [living, ended]) {
+    await approve(id ?? '');
+    await statusIs(id ?? '', 'completed');
+    expect((await childrenOf(id ?? '')).map((one) => one['id'])).toHaveLength(1);
   }
 });
 

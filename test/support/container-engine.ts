@@ -54,8 +54,8 @@ export async function startContainerEngine(): Promise<ContainerEngine | string> 
   const stop = async (): Promise<void> => {
     await end(daemon, 'SIGTERM');
     closeSync(log);
-    // One that was killed leaves its mount.
-    spawnSync('umount', [join(folder, 'data-root')]);
+    // One that was killed leaves its mount, and one that had containers in the host's network another.
+    for (const mount of ['data-root', 'exec-root/netns/default']) spawnSync('umount', [join(folder, mount)]);
     rmSync(folder, { recursive: true, force: true });
   };
   const docker = (...args: string[]): string =>

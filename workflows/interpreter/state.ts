@@ -10,9 +10,8 @@ import { workflowUuid } from './ids.ts';
 import type { AskedAgain } from '../../contracts/asked-again.ts';
 import type { TakenEvent } from '../../contracts/listening.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
-import type { WaitingOn } from '../../contracts/run-events.ts';
+import type { ChildDonePayload, WaitingOn } from '../../contracts/run-events.ts';
 import type { DecisionPayload } from '../../contracts/hitl.ts';
-import type { ChildDonePayload } from '../../contracts/temporal.ts';
 
 export const STATE_VERSION = 1;
 

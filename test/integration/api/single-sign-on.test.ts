@@ -298,6 +298,29 @@ test('a password is switched off only beside an identity, and never the last adm
     expect((await admin.patch(`/users/${me.id}`, change)).body.code).toBe('last_admin');
 });
 
+test('the command line logs in by an issuer; without a password a second factor is the proof', async () => {
+  partner.account = { sub: 'p-11', preferred_username: 'by-code' };
+  const browser = new Browser();
+  await browser.follow(`${app.url}/auth/sso/partner?fresh=true`, (url) => url.endsWith('/console/'));
+  const device = await logInDevice(browser);
+  const me = (await device.get('/users/me')).body;
+  expect(me).toMatchObject({ username: 'by-code', has_password: false, roles: ['approver'] });
+  const create = () => device.post('/users/me/clients', { name: 'robot' });
+  expect((await create()).body.code).toBe('login_too_old');
+  const guess = { password: PASSWORD };
+  expect((await device.post('/users/me/verify', guess)).body.code).toBe('wrong_proof');
+
+  const set = await browser.visit(`${app.url}/users/me/totp`, 'same-origin', { method: 'POST' });
+  const { secret } = await json(set);
+  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+  const { recovery_codes: codes } = await json(
+    await postJson(browser, '/users/me/totp/confirm', { code: totp.generate() }),
+  );
+  expect((await device.post('/users/me/verify', { recovery_code: codes[0] })).status).toBe(204);
+  expect((await create()).status).toBe(201);
+  expect((await logIn('partner')).response.status).toBe(303);
+});
+
 test('local groups cannot pass for those of an issuer, which decides on the roles it gave', async () => {
   const wrong = await admin.patch(`/users/${(await app.user('viewer')).id}`, { groups: ['corp:finance'] });
   expect(wrong.body.errors).toMatchObject([{ pointer: '/groups/0', code: 'group_of_issuer' }]);
@@ -336,8 +359,11 @@ test('a disabled issuer ends its sessions, a removed one leaves its users withou
   extra.account = { sub: 'e-1', preferred_username: 'eve', groups: ['x'] };
   const { browser } = await logIn('extra');
   const eve = await whoIs(browser);
+  const device = await logInDevice(browser);
+  expect((await device.get('/users/me')).body.id).toBe(eve.id);
   expect((await admin.patch(`/identity-issuers/${id}`, { enabled: false })).status).toBe(200);
   expect(await whoIs(browser)).toBeNull();
+  expect((await device.get('/users/me')).status).toBe(401);
   expect((await logIn('extra')).response.status).toBe(404);
   expect(
     (await app.anonymous.get('/auth/issuers')).body.issuers.map(({ name }: { name: string }) => name),
@@ -447,13 +473,33 @@ async function passwordSession(username: string): Promise<{ browser: Browser; id
   return { browser, id };
 }
 
-async function link(browser: Browser, issuer: string) {
-  const begun = await browser.visit(`${app.url}/users/me/identities`, 'same-origin', {
+function postJson(browser: Browser, path: string, body: object): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  return browser.visit(app.url + path, 'same-origin', {
     method: 'POST',
-    body: JSON.stringify({ issuer }),
-    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    headers,
   });
-  const { url } = await json(begun);
+}
+
+/** As the command line does, whose code a browser approves. */
+async function logInDevice(browser: Browser): Promise<Client> {
+  const post = (path: string, fields: Record<string, string>) =>
+    app.anonymous.post(path, new URLSearchParams(fields).toString(), {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+  const { device_code, user_code } = (await post('/auth/device', { client_id: 'cadenza' })).body;
+  const decided = await postJson(browser, '/auth/device/decision', { user_code, decision: 'approve' });
+  expect(decided.status).toBe(204);
+  const grantType = 'urn:ietf:params:oauth:grant-type:device_code';
+  return createClient(
+    app.url,
+    (await post('/auth/token', { grant_type: grantType, device_code })).body.access_token,
+  );
+}
+
+async function link(browser: Browser, issuer: string) {
+  const { url } = await json(await postJson(browser, '/users/me/identities', { issuer }));
   return browser.follow(url, (at) => at.endsWith('/console/settings/profile'));
 }
 

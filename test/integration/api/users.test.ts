@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { resolveSecret } from '../../../domain/secrets/service.ts';
-import { createClient, startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import {
+  createClient,
+  startTestApp,
+  type Client,
+  type Reply,
+  type TestApp,
+  type TestUser,
+} from '../../support/app.ts';
 
 const good = {
   username: 'ada',
@@ -153,6 +160,37 @@ test('the last administrator cannot lose the role or be disabled', async () => {
     const reply = await admin.patch(`/users/${id}`, changes);
     expect([reply.status, reply.body.code]).toEqual([409, 'last_admin']);
   }
+});
+
+test('of administrators who remove each other at once, whichever way, one remains', async () => {
+  type Target = Pick<TestUser, 'id' | 'username'>;
+  const removals: ((by: Client, of: Target) => Promise<Reply>)[] = [
+    (by, { id }) => by.patch(`/users/${id}`, { roles: ['viewer'] }),
+    (by, { id }) => by.patch(`/users/${id}`, { status: 'disabled' }),
+    (by, { id }) => by.patch(`/users/${id}`, { password: null }),
+    (by, { id, username }) => by.post(`/users/${id}/erase`, { confirm: username }),
+  ];
+  const { id: ours } = await app.user('admin');
+  const setRoles = (id: string, role: string) =>
+    app.orm.em.fork().execute('update user_account set roles = array[?] where id = ?', [role, id]);
+  await setRoles(ours, 'viewer');
+  for (const remove of removals) {
+    const [one, two] = await Promise.all([1, 2].map(() => app.createUser({ roles: ['admin'] })));
+    if (!one || !two) throw new Error('unreachable');
+    const [byOne, byTwo] = [createClient(app.url, one.token), createClient(app.url, two.token)];
+    const replies = await Promise.all([remove(byOne, two), remove(byTwo, one)]);
+    const refusal = replies.find(({ status }) => status > 299);
+    expect(replies.filter(({ status }) => status < 300)).toHaveLength(1);
+    // The second may find itself removed already.
+    expect(['last_admin', 'role_required', 'invalid_token']).toContain(refusal?.body.code);
+    const left = await app.orm.em.fork().execute<object[]>(
+      `select 1 from user_account
+        where 'admin' = any(roles) and status = 'active' and password_hash is not null`,
+    );
+    expect(left).toHaveLength(1);
+    await Promise.all([one, two].map(({ id }) => setRoles(id, 'viewer')));
+  }
+  await setRoles(ours, 'admin');
 });
 
 test('users are listed in pages and by filters', async () => {

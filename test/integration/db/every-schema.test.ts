@@ -129,3 +129,21 @@ test('a migration expands the schema, unless it says that it contracts what the 
     .map(({ name }) => name);
   expect(broken).toEqual([]);
 });
+
+test('copies from before a rename write and read the audit log by the old name', async () => {
+  const write = async (name: string, value: string): Promise<unknown> => {
+    const { rows } = await client.query(
+      `insert into audit_entry (action, outcome, credential, ${name}) values ('a', 'done', 'none', $1)
+       returning via, door`,
+      [value],
+    );
+    return rows[0];
+  };
+  expect(await write('door', 'cli')).toEqual({ via: 'cli', door: 'cli' });
+  expect(await write('via', 'api')).toEqual({ via: 'api', door: 'api' });
+  const { rows } = await client.query('select from audit_entry where door is null');
+  // What was sealed before stays as it is.
+  const { rows: sealed } = await client.query('select from audit_entry e, audit_seal s where e.tx < s.to_tx');
+  expect(rows.length).toBeLessThanOrEqual(sealed.length);
+  await expect(client.query(`update audit_entry set door = 'x'`)).rejects.toThrow('append-only');
+});

@@ -68,6 +68,11 @@ describe('while writes are paused', () => {
       async () => ({
         changed: await create('A'),
         kept: await builder.post(`/jobs/${randomUUID()}/heartbeat`, {}),
+        refused: await Promise.all([
+          app.anonymous.post('/auth/token', { username: 'a', password: 'b' }),
+          app.anonymous.post(`/hooks/${randomUUID()}`, {}),
+          builder.post('/events', {}),
+        ]),
         read: await builder.get('/agents'),
         second: await whilePaused(
           () => app.orm.em.fork(),
@@ -77,7 +82,12 @@ describe('while writes are paused', () => {
       }),
     );
     expect(during.changed).toMatchObject({ status: 503, body: { code: 'writes_paused' } });
-    expect(Number(during.changed.headers.get('retry-after'))).toBeGreaterThan(0);
+    // Log-ins wait, and senders keep what they could not deliver.
+    for (const { status, headers } of [during.changed, ...during.refused]) {
+      expect(status).toBe(503);
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(10);
+    }
     expect(during.changed.body.detail).toContain('a backup is being taken');
     expect(during.read.status).toBe(200);
     // Else work that takes longer than its lease would be lost to its worker.
@@ -276,8 +286,8 @@ describe('a backup', () => {
         () => {},
       );
       const done = await restoreInto(
-        target,
-        { folder: place, replace: true, temporalDatabases: [to.url] },
+        { ...target, env: { ...target.env, TEMPORAL_DATABASE_URLS: [to.url] } },
+        { folder: place, replace: true },
         await readManifest(place),
         () => {},
       );

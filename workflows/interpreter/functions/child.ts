@@ -27,7 +27,7 @@ export async function runChild(
   // Register the child before it is created, because signals about its waits may arrive earlier.
   execution.children.set(child.id, child);
   try {
-    if (!child.created) await create(execution, task, child, workflow, rightsOf);
+    if (!child.created) await create(execution, task, child, { workflow, rightsOf });
     await execution.waiting(task, child.waiting_on, () =>
       execution.until(() => !execution.state.suspended && Object.hasOwn(execution.state.children, child.id)),
     );
@@ -63,11 +63,18 @@ export async function startChild(
 ): Promise<string> {
   const child = newChild(task, input);
   child.detached = true;
-  if (!child.created) await create(execution, task, child, workflow);
+  if (!child.created) await create(execution, task, child, { workflow });
   // After continue-as-new in the middle of this task, the child was registered as awaited.
   execution.children.delete(child.id);
   delete execution.state.children[child.id];
   return child.id;
+}
+
+interface Creation {
+  workflow: CreateChildRunInput['workflow'];
+  rightsOf?: string | undefined;
+  /** It was created before Temporal was restored to an earlier time. */
+  isAdopted?: boolean;
 }
 
 /** Creates the child's run; a completed child of the retried run takes its place. */
@@ -75,8 +82,7 @@ async function create(
   execution: Execution,
   task: Task,
   child: Child,
-  workflow: CreateChildRunInput['workflow'],
-  rightsOf?: string,
+  { workflow, rightsOf, isAdopted = false }: Creation,
 ): Promise<void> {
   const { id, input, detached, retry_of, agent } = child;
   const event = execution.taskEvent(
@@ -98,14 +104,23 @@ async function create(
     ...(detached === undefined ? {} : { detached }),
     ...(retry_of === undefined ? {} : { retry_of }),
     ...(rightsOf === undefined ? {} : { rights_of: rightsOf }),
+    ...(isAdopted ? { adopted: true as const } : {}),
   };
   try {
-    const { closed, completed } = await execution.journal.carry(
+    const { closed, completed, before, done } = await execution.journal.carry(
       { strand: task.env.strand, input: request, extra: [event] },
       (batch) => writing((activities) => activities.createChildRun({ ...request, batch })),
     );
     if (closed) throw new RunClosed();
+    if (before !== undefined) {
+      // First registered, then asked for: its end arrives by one of the two ways.
+      execution.children.delete(id);
+      child.id = before;
+      execution.children.set(before, child);
+      return await create(execution, task, child, { workflow, rightsOf, isAdopted: true });
+    }
     child.created = true;
+    if (done !== undefined) execution.state.children[id] = done;
     if (completed && retry_of !== undefined) {
       execution.children.delete(id);
       child.id = retry_of;
