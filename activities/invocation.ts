@@ -64,6 +64,9 @@ interface InvocationRow {
   key: string;
 }
 
+/** The row, as this attempt has claimed it. */
+type ClaimedRow = InvocationRow & { claim: number };
+
 export async function invokeOnce(
   deps: InvocationDeps,
   input: InvocationInput,
@@ -89,12 +92,12 @@ async function callOrRecall(
   invocation: Invocation,
   call: UnderWay,
 ): Promise<Invoked> {
-  let mine = false;
+  let claim: number | null = null;
   try {
     const begun = await begin(deps, row, input, invocation);
     if (begun.result) return begun.result;
     if (begun.error) throw new Fault(begun.error);
-    mine = true;
+    claim = begun.claim;
     await invocation.prepare(begun);
     const result =
       (await invocation.enter?.(row, begun)) ?? (await callNow(deps, row, input, invocation, begun, call));
@@ -104,20 +107,20 @@ async function callOrRecall(
     }
     // First: who finds the outcome after a kill does not come here again.
     await invocation.gate?.passToRun();
-    await keepResult(deps, row, input, invocation, result);
+    await keepResult(deps, { ...row, claim }, input, invocation, result);
     await release(deps, row, invocation);
     await unawaited(deps, row, invocation);
     await invocation.gate?.leave(row, null, false);
     return result;
   } catch (error) {
-    if (error instanceof Fault && mine) await invocation.gate?.note(error);
+    if (error instanceof Fault && claim !== null) await invocation.gate?.note(error);
     const failure = failureOf(call, error, 'The invocation');
-    if (mine && error instanceof Fault && !call.signal.aborted) {
-      await keepFault(deps, row, input, invocation, error);
+    if (claim !== null && error instanceof Fault && !call.signal.aborted) {
+      await keepFault(deps, { ...row, claim }, input, invocation, error);
       await release(deps, row, invocation);
     }
     const isRepeated = isStopping(call);
-    if (mine && !isRepeated && (error instanceof Fault || call.signal.aborted))
+    if (claim !== null && !isRepeated && (error instanceof Fault || call.signal.aborted))
       await unawaited(deps, row, invocation);
     // What a worker that stops has cut off says nothing of the agent.
     await invocation.gate?.leave(row, isRepeated ? failure : error, call.signal.aborted && !isRepeated);
@@ -224,7 +227,7 @@ async function cancelRequested(deps: InvocationDeps, runId: string, call: UnderW
  */
 async function keepResult(
   { orm, outcomes }: InvocationDeps,
-  { runId, key }: InvocationRow,
+  { runId, key, claim }: ClaimedRow,
   { short }: InvocationInput,
   invocation: Invocation,
   result: Invoked,
@@ -232,23 +235,35 @@ async function keepResult(
   const { gate } = invocation;
   const isRepeatable = invocation.idempotent() && !invocation.stored && !gate?.holds;
   if (isRepeatable && !holdsLargeAnswer())
-    return outcomes.add(runId, { key, ended: { result }, required: short !== undefined });
-  const first = await finishInvocation(orm.em.fork(), runId, key, result, await gate?.spent(null));
-  // The ordinary call that follows finds the stored outcome.
-  if (!first && short) throw new Error('another outcome of this call is stored');
+    return outcomes.add(runId, { key, ended: { result }, ...requirement(short, claim) });
+  if (!(await finishInvocation(orm.em.fork(), runId, key, result, await gate?.spent(null), claim)))
+    throw new Error(NOT_STORED);
 }
 
 async function keepFault(
   { orm, outcomes }: InvocationDeps,
-  { runId, key }: InvocationRow,
+  { runId, key, claim }: ClaimedRow,
   { short }: InvocationInput,
   { gate }: Invocation,
   fault: Fault,
 ): Promise<void> {
   const { error } = fault;
-  const outcome: CallOutcome = { key, ended: { error }, required: true };
+  const outcome: CallOutcome = { key, ended: { error }, ...requirement(short, claim) };
   if (short && !gate?.holds) return outcomes.add(runId, outcome);
-  // Another attempt of the same call has ended otherwise: the repeat finds that outcome.
-  if (!(await failInvocation(orm.em.fork(), runId, key, error, await gate?.spent(fault))))
-    throw new Error('another outcome of this call is stored');
+  if (!(await failInvocation(orm.em.fork(), runId, key, error, await gate?.spent(fault), claim)))
+    throw new Error(NOT_STORED);
 }
+
+/**
+ * A short call goes on before its outcome is stored, whatever other workers do, so the first outcome stays.
+ * Of an ordinary call's attempts, Temporal waits for the one that has claimed the key last.
+ */
+function requirement(
+  short: InvocationInput['short'],
+  claim: number,
+): Pick<CallOutcome, 'required' | 'claim'> {
+  return short ? { required: true, claim: null } : { required: false, claim };
+}
+
+/** The repeat finds what is stored. An attempt that Temporal has given up has no repeat. */
+const NOT_STORED = 'another attempt of this call has stored its outcome, or has begun since';

@@ -1070,6 +1070,7 @@ create table invocation (
   error json,
   progress json,
   input_digest bytea,
+  claims integer not null default 1,
   constraint invocation_pkey PRIMARY KEY (run_id, key),
   constraint invocation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
 );

@@ -4,6 +4,7 @@
 -- `p_outcomes` are those of earlier calls (`keep_outcomes`); with `conflict`, nothing was done. `p_digest` is
 -- of the call's input.
 --
+-- `claim`: how often the key has been claimed, now included (`keep_outcomes`).
 -- `claimed_before`: this is a repeat; `result` and `error` are what an earlier attempt has left, and
 -- `other_input` tells that it had another input.
 -- `budgeted`: a budget bears the call. `prices_version` grows with each change of the prices.
@@ -17,6 +18,7 @@ language plpgsql set enable_seqscan = off as $$
 declare
   appended jsonb;
   claimed_before boolean;
+  claim int := 1;
   earlier_result json;
   earlier_error json;
   other_input boolean := false;
@@ -40,9 +42,9 @@ begin
   claimed_before := not found;
   if claimed_before then
     -- Calls that an earlier build began have no digest.
-    select i.result, i.error, coalesce(i.input_digest <> decode(p_digest, 'hex'), false)
-      into earlier_result, earlier_error, other_input
-      from invocation i where i.run_id = p_run and i.key = p_key;
+    update invocation i set claims = i.claims + 1 where i.run_id = p_run and i.key = p_key
+    returning i.claims, i.result, i.error, coalesce(i.input_digest <> decode(p_digest, 'hex'), false)
+      into claim, earlier_result, earlier_error, other_input;
   end if;
   if p_pin is not null then
     select p.agent_id, p.version, p.snapshot into pinned_agent, pinned_version, pinned_snapshot
@@ -69,7 +71,7 @@ begin
   -- json, not jsonb: keys of users' data keep their order.
   return json_build_object(
     'closed', false, 'signalled', appended -> 'signalled', 'tree', appended -> 'tree',
-    'claimed_before', claimed_before, 'result', earlier_result, 'error', earlier_error,
+    'claim', claim, 'claimed_before', claimed_before, 'result', earlier_result, 'error', earlier_error,
     'other_input', other_input,
     'snapshot', pinned_snapshot, 'agent', agent_now,
     'budgeted', budgeted, 'prices_version', prices);

@@ -1,4 +1,6 @@
--- Stores the outcomes of calls that have ended, each beside its key. The first outcome of a key stays. The
+-- Stores the outcomes of calls that have ended, each beside its key. The first outcome of a key stays. One
+-- with a `claim` is stored if nobody has claimed the key since: then Temporal waits for that attempt, and may
+-- have its outcome. The
 -- result is false if an outcome is `required` and the key has another one: then two workers have made the
 -- call, and the run must go on with the stored one (docs/adr/0030).
 create or replace function keep_outcomes(p_run uuid, p_outcomes json) returns boolean
@@ -11,7 +13,8 @@ begin
     update invocation
        set finished_at = clock_timestamp(), result = outcome -> 'result', error = outcome -> 'error',
            agent_id = (outcome ->> 'agent_id')::uuid, agent_version = outcome ->> 'agent_version'
-     where run_id = p_run and key = outcome ->> 'key' and finished_at is null;
+     where run_id = p_run and key = outcome ->> 'key' and finished_at is null
+       and claims = coalesce((outcome ->> 'claim')::int, claims);
     if not found and (outcome ->> 'required')::boolean then
       select coalesce(i.result, i.error)::text into stored
         from invocation i where i.run_id = p_run and i.key = outcome ->> 'key';

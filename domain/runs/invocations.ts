@@ -19,6 +19,8 @@ export interface CallOutcome {
   ended: { result: Invoked } | { error: DslError };
   /** No other outcome of the same key may be stored: the run has gone on with this one. */
   required: boolean;
+  /** It is stored if the key was not claimed again since; null: in any case. */
+  claim: number | null;
 }
 
 export interface Begun {
@@ -28,6 +30,8 @@ export interface Begun {
   /** This is a repeat, and the call that was begun before had another input. */
   other_input: boolean;
   signals: string[];
+  /** How often the key has been claimed, now included. */
+  claim: number;
   /** As in `AppendResult`. */
   tree?: TreeCount | null;
   /** An earlier attempt has begun it: this is a repeat after a worker was lost. */
@@ -80,6 +84,7 @@ export async function beginInvocation(
       conflict: row?.result.conflict ?? false,
       other_input: false,
       signals: [],
+      claim: 0,
       claimed_before: false,
       result: null,
       error: null,
@@ -105,9 +110,9 @@ export function outcomeRows(outcomes: readonly CallOutcome[]): string | null {
   if (outcomes.length === 0) return null;
   return JSON.stringify(
     storable(
-      outcomes.map(({ key, ended, required }) => {
+      outcomes.map(({ key, ended, required, claim }) => {
         const { agent_id = null, agent_version = null } = 'result' in ended ? ended.result : {};
-        return { key, ...ended, agent_id, agent_version, required };
+        return { key, ...ended, agent_id, agent_version, required, claim };
       }),
     ),
   );
@@ -210,7 +215,7 @@ export async function openInvocations(
 
 /**
  * Stores the result of a call at once, and books what it has used in its budgets. @returns false if an
- * outcome was stored before
+ * outcome was stored before, or the key was claimed again after `claim`
  */
 export async function finishInvocation(
   em: EntityManager,
@@ -218,35 +223,37 @@ export async function finishInvocation(
   key: string,
   result: Invoked,
   spent: Spent = spentBy(result.usage),
+  claim: number | null = null,
 ): Promise<boolean> {
   const { agent_id = null, agent_version = null } = result;
   const stored = await em.execute<object[]>(
     `with stored as (
        update invocation
           set finished_at = clock_timestamp(), result = ?::json, agent_id = ?, agent_version = ?
-        where run_id = ? and key = ? and finished_at is null
+        where run_id = ? and key = ? and finished_at is null and claims = coalesce(?, claims)
        returning run_id, key)
      select key, ${SETTLE} from stored`,
-    [JSON.stringify(storable(result)), agent_id, agent_version, runId, key, ...settleValues(spent)],
+    [JSON.stringify(storable(result)), agent_id, agent_version, runId, key, claim, ...settleValues(spent)],
   );
   return stored.length > 0;
 }
 
-/** Stores the failure of a call at once, and books it. @returns false if an outcome was stored before */
+/** As `finishInvocation`, for the failure of a call. */
 export async function failInvocation(
   em: EntityManager,
   runId: string,
   key: string,
   error: DslError,
   spent: Spent = spentBy(undefined),
+  claim: number | null = null,
 ): Promise<boolean> {
   const stored = await em.execute<object[]>(
     `with stored as (
        update invocation set finished_at = clock_timestamp(), error = ?::json
-        where run_id = ? and key = ? and finished_at is null
+        where run_id = ? and key = ? and finished_at is null and claims = coalesce(?, claims)
        returning run_id, key)
      select key, ${SETTLE} from stored`,
-    [JSON.stringify(storable(error)), runId, key, ...settleValues(spent)],
+    [JSON.stringify(storable(error)), runId, key, claim, ...settleValues(spent)],
   );
   return stored.length > 0;
 }

@@ -3,7 +3,12 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { EVENT } from '../../../contracts/run-events.ts';
 import { createOrm, type Orm } from '../../../db/orm.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
-import { failInvocation, finishInvocation } from '../../../domain/runs/invocations.ts';
+import {
+  beginInvocation,
+  failInvocation,
+  finishInvocation,
+  keepOutcomes,
+} from '../../../domain/runs/invocations.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { insertRun } from '../../support/human-tasks.ts';
 
@@ -69,6 +74,38 @@ test('a call that has ended keeps its outcome, whatever another attempt of it sa
     { key: 'a', result: { output: 1 }, error: null },
     { key: 'b', result: null, error },
   ]);
+});
+
+test('of two attempts of a call, only the one that has claimed its key last stores an outcome', async () => {
+  const { id: owner } = await app.user('builder');
+  const run = await insertRun(orm, { owner, status: 'running' });
+  const em = orm.em.fork();
+  const batch = { events: [], projection: null, acks: [] };
+  const begin = async (key: string) => {
+    const call = { task: '/do/0/call', name: 'call', visit: 1, attempt: 1, pin: null, digest: '00' };
+    return (await beginInvocation(em, run, batch, { ...call, key }, [])).claim;
+  };
+  const stored = async (key: string) => {
+    const of = `select result, error from invocation where run_id = ? and key = ?`;
+    const [row] = await rows<{ result: unknown; error: unknown }>(of, [run, key]);
+    return row?.result ?? row?.error ?? null;
+  };
+  const error = { type: 'about:blank', status: 500 };
+  const keep = (key: string, output: number, claim: number) =>
+    keepOutcomes(em, run, [{ key, ended: { result: { output } }, required: false, claim }], {
+      durable: true,
+    });
+  expect([await begin('a'), await begin('a')]).toEqual([1, 2]);
+  await keep('a', 1, 1);
+  expect(await stored('a')).toBeNull();
+  await keep('a', 2, 2);
+  expect(await stored('a')).toEqual({ output: 2 });
+  expect([await begin('b'), await begin('b')]).toEqual([1, 2]);
+  expect(await finishInvocation(em, run, 'b', { output: 1 }, undefined, 1)).toBe(false);
+  expect(await failInvocation(em, run, 'b', error, undefined, 1)).toBe(false);
+  expect(await stored('b')).toBeNull();
+  expect(await failInvocation(em, run, 'b', error, undefined, 2)).toBe(true);
+  expect(await stored('b')).toEqual(error);
 });
 
 test('no database function locks a run for update', async () => {
