@@ -12,6 +12,15 @@ export function storable<T>(value: T): T {
   return walk(value) as T;
 }
 
+/** The same as JSON. Values that need no change, as nearly all, are not copied. */
+export function storableJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text;
+}
+
+/** How JSON shows NUL and lone surrogates; also texts that only look so. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f])/;
+
 function walk(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', String.raw`\u0000`);
   if (Array.isArray(value)) return value.map(walk);

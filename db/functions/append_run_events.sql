@@ -20,6 +20,8 @@ create or replace function append_run_events(
 language plpgsql set enable_seqscan = off as $$
 declare
   r record;
+  e record;
+  tx_now xid8;
   added int := 0;
   tasks_added int := 0;
   began timestamptz;
@@ -37,57 +39,56 @@ begin
   end if;
 
   if json_array_length(p_events) > 0 then
-    with incoming as (
-      select i.* from rows from (
-        json_to_recordset(p_events)
-          as (key text, type text, at timestamptz, level text, task text, message text, data json,
-              visit int, task_status text, starts boolean, ends boolean, used json, decision text,
-              begins boolean, emits boolean, notice text)
-      ) with ordinality as i (key, type, at, level, task, message, data,
-                              visit, task_status, starts, ends, used, decision,
-                              begins, emits, notice, ord)
-    ), fresh as (
-      select *, r.last_seq + row_number() over (order by ord) as seq from incoming i
-       where not exists (select 1 from run_event e where e.run_id = p_run and e.key = i.key)
-    ), inserted as (
-      -- A run's events keep their order in the log of all runs too. A transaction may have begun before the
-      -- one that wrote the last event, and have got the run's lock after it: it takes that one's place. No
-      -- reader is past it while this transaction is open.
-      insert into run_event (run_id, seq, key, type, at, level, task, message, data, tx)
-      select p_run, seq, key, type, at, level, task, message, data,
-             greatest(
-               pg_current_xact_id(),
-               (select e.tx from run_event e where e.run_id = p_run order by e.seq desc limit 1))
-        from fresh order by seq
-    ), of_tasks as (
-      select * from fresh where task_status is not null
-    ), tasks as (
+    -- A run's events keep their order in the log of all runs too. A transaction may have begun before the one
+    -- that wrote the last event, and have got the run's lock after it: it takes that one's place. No reader is
+    -- past it while this transaction is open.
+    select greatest(pg_current_xact_id(), l.tx) into tx_now
+      from run_event l where l.run_id = p_run order by l.seq desc limit 1;
+    tx_now := coalesce(tx_now, pg_current_xact_id());
+  end if;
+
+  -- Small statements for each event, and only those that it needs: to prepare one large statement for all of
+  -- them takes longer than to run it, and nearly all batches have two or three events.
+  for e in
+    select i.*, d.*
+      from json_to_recordset(p_events)
+             as i (key text, type text, at timestamptz, level text, task text, message text, data json,
+                   visit int, task_status text, starts boolean, ends boolean, used json, decision text,
+                   begins boolean, emits boolean, notice text),
+           json_to_record(case when task_status is null and used is null then '{}' else data end)
+             as d (name text, attempt int, agent_id uuid, agent_version text,
+                   hitl_task_id uuid, child_run_id uuid, usage jsonb, error json, items json)
+  loop
+    insert into run_event (run_id, seq, key, type, at, level, task, message, data, tx)
+    values (p_run, r.last_seq + added + 1, e.key, e.type, e.at, e.level, e.task, e.message, e.data, tx_now)
+    on conflict (run_id, key) do nothing;
+    continue when not found;
+    added := added + 1;
+    if e.starts then
+      tasks_added := tasks_added + 1;
+    end if;
+    if e.begins then
+      began := least(began, e.at);
+    end if;
+    if e.emits then
+      emitted := emitted + 1;
+    end if;
+
+    if e.task_status is not null then
       insert into run_task as t (run_id, reference, visit, seq, name, type, status, attempt, started_at,
                                  finished_at, agent_id, agent_version, hitl_task_id, child_run_id, usage,
                                  error, items)
-      select p_run, task, visit,
-             coalesce(min(seq) filter (where starts), 0),
-             coalesce(max(data ->> 'name') filter (where starts), ''),
-             coalesce(max(data ->> 'type') filter (where starts), ''),
-             (array_agg(task_status order by seq desc))[1],
-             coalesce(max((data ->> 'attempt')::int) filter (where starts), 1),
-             coalesce(max(at) filter (where starts), clock_timestamp()),
-             max(at) filter (where ends),
-             (array_agg(data ->> 'agent_id' order by seq desc)
-               filter (where data ->> 'agent_id' is not null))[1]::uuid,
-             (array_agg(data ->> 'agent_version' order by seq desc)
-               filter (where data ->> 'agent_version' is not null))[1],
-             (array_agg(data ->> 'hitl_task_id' order by seq desc)
-               filter (where data ->> 'hitl_task_id' is not null))[1]::uuid,
-             (array_agg(data ->> 'child_run_id' order by seq desc)
-               filter (where data ->> 'child_run_id' is not null))[1]::uuid,
-             (array_agg(data -> 'usage' order by seq desc)
-               filter (where data ->> 'usage' is not null))[1]::jsonb,
-             (array_agg(data -> 'error' order by seq desc)
-               filter (where data ->> 'error' is not null))[1],
-             (select array_agg(i::int order by n) from json_array_elements_text((array_agg(data -> 'items')
-               filter (where starts))[1]) with ordinality as items (i, n))
-        from of_tasks group by task, visit
+      values (p_run, e.task, e.visit,
+              case when e.starts then r.last_seq + added else 0 end,
+              case when e.starts then coalesce(e.name, '') else '' end,
+              case when e.starts then coalesce(e.data ->> 'type', '') else '' end,
+              e.task_status,
+              case when e.starts then coalesce(e.attempt, 1) else 1 end,
+              case when e.starts then e.at else clock_timestamp() end,
+              case when e.ends then e.at end,
+              e.agent_id, e.agent_version, e.hitl_task_id, e.child_run_id, e.usage, e.error,
+              case when e.starts and e.items is not null
+                   then array(select n::int from json_array_elements_text(e.items) n) end)
       on conflict (run_id, reference, visit) do update set
         status = excluded.status,
         finished_at = coalesce(excluded.finished_at, t.finished_at),
@@ -96,39 +97,32 @@ begin
         hitl_task_id = coalesce(excluded.hitl_task_id, t.hitl_task_id),
         child_run_id = coalesce(excluded.child_run_id, t.child_run_id),
         usage = coalesce(excluded.usage, t.usage),
-        error = coalesce(excluded.error, t.error)
-    ), booked as (
+        error = coalesce(excluded.error, t.error);
+    end if;
+    if e.used is not null then
       insert into usage_record (id, run_id, user_id, workflow_id, task, agent_id, agent_version, usage, model,
                                 input_tokens, output_tokens, cost_usd)
-      select gen_random_uuid(), p_run, r.owner_id, r.workflow_id, task, (data ->> 'agent_id')::uuid,
-             data ->> 'agent_version', coalesce((data -> 'usage')::jsonb, '{}'), used ->> 'model',
-             (used ->> 'input_tokens')::bigint, (used ->> 'output_tokens')::bigint,
-             (used ->> 'cost_usd')::numeric
-        from fresh where used is not null
-    ), decided as (
-      -- One statement: the second of two updates of a row within one is lost.
-      update hitl_decision d
-         set received_at = case when i.received then coalesce(d.received_at, clock_timestamp())
-                                else d.received_at end,
-             applied_at = case when i.applied then coalesce(d.applied_at, clock_timestamp())
-                               else d.applied_at end
-        from (select (data ->> 'decision_id')::uuid as id,
-                     bool_or(decision = 'received') as received, bool_or(decision = 'applied') as applied
-                from fresh where decision is not null
-               group by 1) i
-       where d.id = i.id
-    ), told as (
-      insert into notice (task_id, reason, data)
-      select t.id, f.notice, f.data
-        from fresh f join hitl_task t on t.id = (f.data ->> 'hitl_task_id')::uuid
-       where f.notice is not null order by f.seq
-    )
-    select count(*), count(*) filter (where starts),
-           min(at) filter (where begins), count(*) filter (where emits), count(notice)
-      into added, tasks_added, began, emitted, noticed from fresh;
-    if noticed > 0 then
-      perform pg_notify('notice', '');
+      values (gen_random_uuid(), p_run, r.owner_id, r.workflow_id, e.task, e.agent_id, e.agent_version,
+              coalesce(e.usage, '{}'), e.used ->> 'model', (e.used ->> 'input_tokens')::bigint,
+              (e.used ->> 'output_tokens')::bigint, (e.used ->> 'cost_usd')::numeric);
     end if;
+    if e.decision = 'received' then
+      update hitl_decision set received_at = clock_timestamp()
+       where id = (e.data ->> 'decision_id')::uuid and received_at is null;
+    elsif e.decision = 'applied' then
+      update hitl_decision set applied_at = clock_timestamp()
+       where id = (e.data ->> 'decision_id')::uuid and applied_at is null;
+    end if;
+    if e.notice is not null then
+      insert into notice (task_id, reason, data)
+      select t.id, e.notice, e.data from hitl_task t where t.id = (e.data ->> 'hitl_task_id')::uuid;
+      if found then
+        noticed := noticed + 1;
+      end if;
+    end if;
+  end loop;
+  if noticed > 0 then
+    perform pg_notify('notice', '');
   end if;
 
   -- An emitted event takes the way of those that are sent in: once for its owner, source and id, and not if

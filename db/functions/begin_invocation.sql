@@ -53,7 +53,8 @@ begin
       update run_task set agent_id = pinned_agent, agent_version = pinned_version
        where run_id = p_run and reference = p_task and visit = p_visit;
       select json_build_object('status', a.status, 'limits', a.limits, 'visible',
-               a.visibility = 'public' or a.holder_id = any(rights_held(coalesce(w.holder_id, r.owner_id)))
+               a.visibility = 'public' or a.holder_id = coalesce(w.holder_id, r.owner_id)
+               or a.holder_id = any(rights_held(coalesce(w.holder_id, r.owner_id)))
                or coalesce('admin' = any(u.roles), false)),
              exists (select from budget b
                       where b.subject_id = any(r.charged || r.owner_id || r.budget_id || pinned_agent)),

@@ -17,7 +17,7 @@ import { fileIdsIn, inheritFiles, linkFiles, shareFiles } from '../files/run-fil
 import { countDescendant, runRefused, type RunLimits, type RunRefusal } from './limits.ts';
 import { addRunBudget } from '../spending/budgets.ts';
 import { traceparentOfNewRun } from '../../tracing/context.ts';
-import { storable } from '../storable.ts';
+import { storable, storableJson } from '../storable.ts';
 
 /** What callers may name a run by, to find it again. */
 export interface RunNames {
@@ -203,7 +203,7 @@ async function insertRun(
     run.workflow_revision,
     run.workflow_name,
     JSON.stringify(run.definition),
-    JSON.stringify(storable(run.input)),
+    storableJson(run.input),
     run.owner_id,
     run.parent?.run_id ?? null,
     run.parent?.task ?? null,

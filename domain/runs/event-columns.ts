@@ -9,7 +9,7 @@ import type { NoticeReason } from '../../contracts/notifications.ts';
 import { EVENT, type NewRunEvent, type RunTaskStatus } from '../../contracts/run-events.ts';
 import { identityProblem } from '../events/identity.ts';
 import { tokenCount } from '../spending/cost.ts';
-import { storable } from '../storable.ts';
+import { storableJson } from '../storable.ts';
 
 interface EventColumns {
   /** The new status of the event's task in `run_task`. */
@@ -60,7 +60,7 @@ const COLUMNS: Partial<Record<string, EventColumns>> = {
 
 /** Events as JSON for `append_run_events`, with their columns. */
 export function eventRows(events: readonly NewRunEvent[]): string {
-  return JSON.stringify(storable(events.map((event) => ({ ...event, ...columnsOf(event) }))));
+  return storableJson(events.map((event) => ({ ...event, ...columnsOf(event) })));
 }
 
 export function columnsOf({ type, task, data }: NewRunEvent): EventColumns & { visit?: unknown } {

@@ -22,7 +22,7 @@ import { eventRows } from './event-columns.ts';
 import type { TreeCount } from './limits.ts';
 import { projectionColumns } from './projection-columns.ts';
 import { enqueueSignal } from './signals.ts';
-import { storable } from '../storable.ts';
+import { storableJson } from '../storable.ts';
 
 export interface AppendResult {
   /** The run had ended before; nothing was written. */
@@ -215,8 +215,8 @@ function endArguments(runId: string, batch: EventBatch, { end, checkpoint }: End
     end.status,
     unfinishedTasks,
     stateOfEnd(end),
-    end.output === undefined ? null : JSON.stringify(storable(end.output)),
-    end.error ? JSON.stringify(storable(end.error)) : null,
+    end.output === undefined ? null : storableJson(end.output),
+    end.error ? storableJson(end.error) : null,
     checkpoint === undefined || !faulted ? null : JSON.stringify(checkpoint),
   ];
 }

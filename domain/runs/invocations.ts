@@ -9,7 +9,7 @@ import type { DslError } from '../../contracts/dsl-error.ts';
 import { BROKEN_TASK_STATUSES, TERMINAL_STATUSES, type EventBatch } from '../../contracts/run-events.ts';
 import type { LoggedBytes, PinnedAgent } from '../ports.ts';
 import { SETTLE, settleValues, spentBy, type Spent } from '../spending/budgets.ts';
-import { storable } from '../storable.ts';
+import { storableJson } from '../storable.ts';
 import type { TreeCount } from './limits.ts';
 import { APPEND_ARGUMENTS, appendArguments } from './events.ts';
 
@@ -108,13 +108,11 @@ export async function beginInvocation(
 /** Outcomes for `keep_outcomes`; null if there are none. */
 export function outcomeRows(outcomes: readonly CallOutcome[]): string | null {
   if (outcomes.length === 0) return null;
-  return JSON.stringify(
-    storable(
-      outcomes.map(({ key, ended, required, claim }) => {
-        const { agent_id = null, agent_version = null } = 'result' in ended ? ended.result : {};
-        return { key, ...ended, agent_id, agent_version, required, claim };
-      }),
-    ),
+  return storableJson(
+    outcomes.map(({ key, ended, required, claim }) => {
+      const { agent_id = null, agent_version = null } = 'result' in ended ? ended.result : {};
+      return { key, ...ended, agent_id, agent_version, required, claim };
+    }),
   );
 }
 
@@ -159,7 +157,7 @@ export async function keepProgress(
   await em.execute(
     `update invocation set progress = (coalesce(progress::jsonb, '{}') || ?::jsonb)::json
       where run_id = ? and key = ?`,
-    [JSON.stringify(storable(progress)), runId, key],
+    [storableJson(progress), runId, key],
   );
 }
 
@@ -233,7 +231,7 @@ export async function finishInvocation(
         where run_id = ? and key = ? and finished_at is null and claims = coalesce(?, claims)
        returning run_id, key)
      select key, ${SETTLE} from stored`,
-    [JSON.stringify(storable(result)), agent_id, agent_version, runId, key, claim, ...settleValues(spent)],
+    [storableJson(result), agent_id, agent_version, runId, key, claim, ...settleValues(spent)],
   );
   return stored.length > 0;
 }
@@ -253,7 +251,7 @@ export async function failInvocation(
         where run_id = ? and key = ? and finished_at is null and claims = coalesce(?, claims)
        returning run_id, key)
      select key, ${SETTLE} from stored`,
-    [JSON.stringify(storable(error)), runId, key, claim, ...settleValues(spent)],
+    [storableJson(error), runId, key, claim, ...settleValues(spent)],
   );
   return stored.length > 0;
 }

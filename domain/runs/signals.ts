@@ -13,7 +13,7 @@ import {
 import { arrayLiteral, isNoneOf, isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
-import { storable } from '../storable.ts';
+import { storableJson } from '../storable.ts';
 import type { RunSignal, SignalAddress } from '../../contracts/temporal.ts';
 
 type WithoutAddress<T> = T extends unknown ? Omit<T, keyof SignalAddress> : never;
@@ -36,7 +36,7 @@ export async function enqueueSignal(
      select ?::uuid, r.id, ?, ?::json, ?::uuid from run r
       where r.id = ? and ${isNoneOf('r.status', TERMINAL_STATUSES)}
      on conflict (id) do nothing returning id`,
-    [id, kind, JSON.stringify(storable(payload)), options.by ?? null, runId],
+    [id, kind, storableJson(payload), options.by ?? null, runId],
   );
   return rows[0]?.id ?? null;
 }
