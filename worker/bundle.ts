@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, type Logger as TemporalLogger, type WorkflowBundle } from '@temporalio/worker';
+import {
+  bundleWorkflowCode,
+  type BundleOptions as BundlerOptions,
+  type Logger as TemporalLogger,
+  type WorkflowBundle,
+} from '@temporalio/worker';
 import { failureConverterPath } from '../temporal/data-converter.ts';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
@@ -14,10 +19,24 @@ const SOURCES = ['contracts', 'language', 'workflows'];
  * pure and must not hold state of a workflow. All other modules are loaded for each workflow.
  */
 const SHARED = [
+  'contracts/activities.ts',
+  'contracts/fault.ts',
+  'contracts/invocation-key.ts',
+  'contracts/log-texts.ts',
+  'contracts/process-policy.ts',
+  'contracts/run-events.ts',
+  'contracts/tool-loop.ts',
+  'contracts/uuid.ts',
   'workflows/stack-depth.ts',
+  'language/definition/duration.ts',
+  'language/definition/listening.ts',
+  'language/definition/reads-secrets.ts',
+  'language/definition/steps.ts',
   'language/expressions/index.ts',
   'language/schema/validate-json.ts',
 ];
+
+type WebpackConfig = Parameters<NonNullable<BundlerOptions['webpackConfigHook']>>[0];
 
 export interface BundleOptions {
   logger?: TemporalLogger;
@@ -28,12 +47,22 @@ export interface BundleOptions {
   cacheDir?: string;
 }
 
+/**
+ * Joins the modules that are loaded for each workflow into few, which halves the time that this takes, and
+ * lets them call each other directly.
+ */
+function concatenated(config: WebpackConfig): WebpackConfig {
+  const optimization = { providedExports: true, usedExports: true, concatenateModules: true };
+  return { ...config, optimization: { ...config.optimization, ...optimization } };
+}
+
 /** What goes into the bundle. */
 export const BUNDLED = {
   workflowsPath: join(project, 'workflows/index.ts'),
   workflowInterceptorModules: [join(project, 'workflows/interceptors.ts')],
   preloadModules: SHARED.map((file) => join(project, file)),
   failureConverterPath,
+  webpackConfigHook: concatenated,
 };
 
 /** The workflows' code as the sandbox runs it. */

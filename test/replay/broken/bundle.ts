@@ -33,6 +33,9 @@ const replacement = {
 export function bundleBroken(): Promise<WorkflowBundle> {
   return bundleWorkflowCode({
     ...BUNDLED,
-    webpackConfigHook: (config) => ({ ...config, plugins: [...(config.plugins ?? []), replacement] }),
+    webpackConfigHook: (config) => {
+      const own = BUNDLED.webpackConfigHook(config);
+      return { ...own, plugins: [...(own.plugins ?? []), replacement] };
+    },
   });
 }
