@@ -4,9 +4,11 @@ import Koa from 'koa';
 import { KnownCallers } from '../domain/auth/known-callers.ts';
 import type { SessionPolicy } from '../domain/auth/sessions.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
+import { VerifiedTokens } from '../domain/auth/verified-tokens.ts';
 import { createWritePauseWatch } from '../domain/operations/write-pause.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { a2aMiddleware } from './a2a/mount.ts';
+import { KnownNames } from './known-names.ts';
 import { JobPolls } from './jobs/job-polls.ts';
 import { KnownWorkers } from './jobs/known-workers.ts';
 import { createDeliveryAddresses } from './delivery-addresses.ts';
@@ -97,6 +99,7 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
   const { accountChanges } = options;
   const isNotified = (): boolean => accountChanges?.isConnected ?? false;
   const knownCallers = new KnownCallers(isNotified);
+  const knownNames = new KnownNames(isNotified);
   const knownWorkers = new KnownWorkers({ fork, logger, isNotified });
   const load = loadGuardOf(options, (part) => sessions.endStreams(part));
   const sessions = createLiveSessions({
@@ -108,12 +111,15 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
   });
   accountChanges?.subscribe(() => {
     knownCallers.clear();
+    knownNames.clear();
     knownWorkers.clear();
     sessions.recheckSoon();
   });
   return {
     ...options,
     knownCallers,
+    knownNames,
+    verifiedTokens: new VerifiedTokens(),
     knownWorkers,
     jobPolls: new JobPolls({
       fork,
@@ -182,15 +188,16 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   koa.use(openAiMiddleware(deps));
   koa.use(mcpMiddleware(deps));
   koa.use(scimMiddleware(deps));
-  const routes = createRouter(endpoints, {
+  const router = createRouter(endpoints, {
     ...authDeps(deps),
     logger,
     baseUrl: env.BASE_URL,
     fingerprint: (text) => encryption.fingerprint(text),
     strictResponses,
+    knownNames: deps.knownNames,
     requestsPerMinute: env.RATE_LIMIT_PER_MINUTE,
     requestsAtOnce: deps.requestsAtOnce,
   });
-  for (const route of routes) koa.use(route);
+  koa.use(router);
   return koa;
 }

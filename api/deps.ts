@@ -9,6 +9,7 @@ import type { Notifications } from '../db/notifications.ts';
 import type { RunEventWatcher } from '../db/run-event-watcher.ts';
 import type { KnownCallers } from '../domain/auth/known-callers.ts';
 import type { SigningKeys } from '../domain/auth/signing-keys.ts';
+import type { VerifiedTokens } from '../domain/auth/verified-tokens.ts';
 import type { Position } from '../domain/events/position.ts';
 import type { FileStore } from '../domain/files/ports.ts';
 import type {
@@ -25,6 +26,7 @@ import type { WritePauseWatch } from '../domain/operations/write-pause.ts';
 import type { Encryption } from '../domain/secrets/encryption.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { KnownWorkers } from './jobs/known-workers.ts';
+import type { KnownNames } from './known-names.ts';
 import type { DeliveryAddresses } from './delivery-addresses.ts';
 import type { LoadGuard } from './load-guard.ts';
 import type { Metrics } from './metrics.ts';
@@ -81,6 +83,8 @@ export interface AppDeps extends AppResources {
   load: LoadGuard;
   sessions: LiveSessions;
   knownCallers: KnownCallers;
+  knownNames: KnownNames;
+  verifiedTokens: VerifiedTokens;
   knownWorkers: KnownWorkers;
   /** Streams of people's notifications. */
   notificationFeeds: NotificationFeeds;

@@ -48,6 +48,7 @@ export function listedRecord<S extends z.ZodRawShape, M extends Mask<S>>(
 
 /** The record without its omitted fields. */
 export function presentListed(record: object, omitted: readonly string[]): Record<string, unknown> {
+  if (omitted.length === 0) return { ...record, omitted };
   return {
     ...Object.fromEntries(Object.entries(record).filter(([name]) => !omitted.includes(name))),
     omitted,

@@ -10,6 +10,7 @@ import type { EntityManager } from '../db/orm.ts';
 import { Prepared } from '../db/prepared.ts';
 import { arrayLiteral } from '../db/sql.ts';
 import { isMedia, type Endpoint, type EndpointResponse } from './endpoint.ts';
+import type { KnownNames } from './known-names.ts';
 
 /** The id or username that each name belongs to. */
 const SOURCES = {
@@ -43,7 +44,7 @@ export type Naming = (em: EntityManager, response: EndpointResponse) => Promise<
  * Fills in the names that the schemas of an endpoint's responses have. @returns the naming of one request,
  * which reads each person once
  */
-export function personNames(endpoint: Endpoint): () => Naming {
+export function personNames(endpoint: Endpoint, known: KnownNames): () => Naming {
   const plans = new Map<number, Plan>();
   for (const [status, declared] of Object.entries(endpoint.responses)) {
     const plan = declared === null || isMedia(declared) ? null : planOf(declared, 0);
@@ -56,7 +57,7 @@ export function personNames(endpoint: Endpoint): () => Naming {
       if (plan === undefined || response.body === undefined || response.type !== undefined) return response;
       const people = new Set<string>();
       collect(plan, response.body, people);
-      await readNames(em, people, names);
+      await known.complete(names, people, (unknown) => readNames(em, unknown));
       return { ...response, body: named(plan, response.body, names) };
     };
   };
@@ -95,33 +96,26 @@ function collect(plan: Plan, value: unknown, people: Set<string>): void {
 function named(plan: Plan, value: unknown, names: ReadonlyMap<string, string>): unknown {
   if (Array.isArray(value)) return value.map((entry) => named(plan, entry, names));
   if (!isRecord(value)) return value;
-  const members = plan.members.flatMap(([key, member]) =>
-    key in value ? [[key, named(member, value[key], names)] as const] : [],
-  );
-  const own = plan.names.flatMap((name) => {
+  const copy = { ...value };
+  for (const [key, member] of plan.members) if (key in value) copy[key] = named(member, value[key], names);
+  for (const name of plan.names) {
     const person = value[SOURCES[name]];
-    if (person === undefined) return [];
-    return [[name, typeof person === 'string' ? (names.get(person.toLowerCase()) ?? null) : null] as const];
-  });
-  return { ...value, ...Object.fromEntries(members), ...Object.fromEntries(own) };
+    if (person === undefined) continue;
+    copy[name] = typeof person === 'string' ? (names.get(person.toLowerCase()) ?? null) : null;
+  }
+  return copy;
 }
 
-/** Adds the names of people that are not known yet. */
-async function readNames(
-  em: EntityManager,
-  people: ReadonlySet<string>,
-  known: Map<string, string>,
-): Promise<void> {
-  const unknown = [...people].filter((person) => !known.has(person));
-  if (unknown.length === 0) return;
-  const ids = unknown.filter((person) => isUuid(person));
-  const words = unknown.filter((person) => !isUuid(person));
+/** By id and by username. */
+async function readNames(em: EntityManager, people: readonly string[]): Promise<Map<string, string>> {
   const rows = await NAMES.execute<{ id: string; username: string; name: string }>(em, [
-    arrayLiteral(ids),
-    arrayLiteral(words),
+    arrayLiteral(people.filter((person) => isUuid(person))),
+    arrayLiteral(people.filter((person) => !isUuid(person))),
   ]);
-  for (const { id, username, name } of rows) {
-    known.set(username, name);
-    known.set(id, name);
-  }
+  return new Map(
+    rows.flatMap(({ id, username, name }) => [
+      [username, name],
+      [id, name],
+    ]),
+  );
 }

@@ -16,33 +16,59 @@ export interface RouterDeps extends AuthDeps, RunDeps {
   requestsAtOnce: RequestsAtOnce;
 }
 
-/** Creates a middleware that rejects unknown paths and methods, and the routes. */
-export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): Middleware[] {
-  const router = new Router({ sensitive: true });
+/**
+ * Creates the middleware that finds a request's endpoint, and rejects unknown paths and methods. The library
+ * tries every route in turn, so each first segment has a router of its own.
+ */
+export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): Middleware {
+  const routers = new Map<string, Group>();
   const refusals = new RefusalCounts();
   const { fork, requestsPerMinute: perMinute } = deps;
   for (const endpoint of endpoints.toSorted(byLiterals)) {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    router.register(
-      [path, `/api/v1${path}`],
-      [endpoint.method],
-      [
-        labelRoute(endpoint),
-        auditRefusals({ ...deps, refusals }, endpoint),
-        authMiddleware(deps, endpoint),
-        requestsAtOnceMiddleware(deps.requestsAtOnce, endpoint),
-        ...(perMinute > 0 ? [rateLimitMiddleware(fork, perMinute, endpoint)] : []),
-        forgetCallers(deps, endpoint),
-        runEndpoint(deps, endpoint),
-      ],
-    );
+    const steps = [
+      labelRoute(endpoint),
+      auditRefusals({ ...deps, refusals }, endpoint),
+      authMiddleware(deps, endpoint),
+      requestsAtOnceMiddleware(deps.requestsAtOnce, endpoint),
+      ...(perMinute > 0 ? [rateLimitMiddleware(fork, perMinute, endpoint)] : []),
+      forgetCallers(deps, endpoint),
+      runEndpoint(deps, endpoint),
+    ];
+    for (const place of [path, `/api/v1${path}`])
+      groupOf(routers, place).router.register(place, [endpoint.method], steps);
   }
-  const unknownRoutes: Middleware = async (ctx, next) => {
-    rejectUnknownRoute(router, ctx);
-    await next();
+  return (ctx, next) => {
+    const group = routers.get(firstOf(ctx.path));
+    if (group === undefined) throw notFound('path');
+    rejectUnknownRoute(group.router, ctx);
+    return group.dispatch(ctx, next);
   };
-  // The router adds `params` and `router` to the context itself, although its type requires them beforehand.
-  return [unknownRoutes, router.routes() as unknown as Middleware];
+}
+
+/** The routes that begin with the same segment. */
+interface Group {
+  router: Router;
+  dispatch: Middleware;
+}
+
+function groupOf(routers: Map<string, Group>, path: string): Group {
+  const first = firstOf(path);
+  // A parameter would be in no request's path.
+  if (first.includes(':')) throw new Error(`The path ${path} has to begin with a word.`);
+  let group = routers.get(first);
+  if (group === undefined) {
+    const router = new Router({ sensitive: true });
+    // The router adds `params` and `router` to the context, although its type requires them beforehand.
+    group = { router, dispatch: router.routes() as unknown as Middleware };
+    routers.set(first, group);
+  }
+  return group;
+}
+
+/** `/agents` or `/api/v1/agents` of a path below it. */
+function firstOf(path: string): string {
+  return /^\/(?:api\/v1\/)?[^/]*/.exec(path)?.[0] ?? '';
 }
 
 /** Labels the request with its route template, for metrics. */
@@ -58,13 +84,14 @@ const KEEPS_CALLERS =
   /^\/(agents|callbacks|decide|events|files|hitl|hooks|jobs|marketplace|notifications|runs|workflows)\b/;
 
 /** Other processes, and this one too, also hear of changes by a notification, a moment later. */
-function forgetCallers({ knownCallers }: AuthDeps, { method, path }: Endpoint): Middleware {
+function forgetCallers({ knownCallers, knownNames }: RouterDeps, { method, path }: Endpoint): Middleware {
   if (method === 'GET' || KEEPS_CALLERS.test(path)) return (_ctx, next) => next();
   return async (_ctx, next) => {
     try {
       await next();
     } finally {
       knownCallers.clear();
+      knownNames.clear();
     }
   };
 }

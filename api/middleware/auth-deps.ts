@@ -4,8 +4,18 @@ import type { AuthDeps } from './auth.ts';
 
 /** What the APIs of other standards know their callers by. */
 export function authDeps(deps: AppDeps): AuthDeps {
-  const { keys, env, orm, addressLimit, knownCallers, knownWorkers, encryption, identities } = deps;
+  const { keys, env, orm, addressLimit, knownCallers, knownWorkers, verifiedTokens } = deps;
+  const { encryption, identities } = deps;
   const fork = () => orm.em.fork();
   const machine = (token: string) => callerOfMachine({ fork, encryption, identities }, token);
-  return { keys, issuer: env.BASE_URL, fork, machine, addressLimit, knownCallers, knownWorkers };
+  return {
+    keys,
+    issuer: env.BASE_URL,
+    fork,
+    machine,
+    addressLimit,
+    knownCallers,
+    knownWorkers,
+    verifiedTokens,
+  };
 }

@@ -4,6 +4,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
+import { decodeProtectedHeader } from 'jose';
 import koaJwt from 'koa-jwt';
 
 import type { EntityManager } from '../../db/orm.ts';
@@ -20,6 +21,7 @@ import { AppError, forbidden } from '../../domain/errors.ts';
 import type { Caller, KnownCallers } from '../../domain/auth/known-callers.ts';
 import { claimedIssuer } from '../../domain/identity/machines.ts';
 import type { SigningKeys } from '../../domain/auth/signing-keys.ts';
+import type { VerifiedTokens } from '../../domain/auth/verified-tokens.ts';
 import { isWorkerToken, type WorkerCaller } from '../../domain/jobs/worker-tokens.ts';
 import { accessTokenCaller, isAccessToken } from '../../domain/auth/access-tokens.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -40,6 +42,7 @@ export interface AuthDeps {
   /** The caller of an access token that an external issuer signed; null if it is not accepted. */
   machine: (token: string) => Promise<Caller | null>;
   knownCallers: KnownCallers;
+  verifiedTokens: VerifiedTokens;
   knownWorkers: Pick<KnownWorkers, 'find'>;
   /** Of a resource with tokens of its own. It takes no cookies. */
   resource?: { audience: string; metadataPath: string } | undefined;
@@ -142,31 +145,14 @@ type Unidentified = 'token_required' | 'invalid_token' | 'foreign_page' | 'sessi
 
 /** Finds the user of a request: by its token, else by the cookie of a browser's session. */
 function identification(deps: AuthDeps): (ctx: Context) => Promise<Caller | Unidentified> {
-  const verify = koaJwt({
-    // The types lack KeyObject, which jsonwebtoken accepts.
-    secret: async (header: { typ?: unknown; kid?: unknown }) =>
-      (await verificationKey(deps.keys, header)) as unknown as string,
-    algorithms: ['ES256'],
-    audience: deps.resource === undefined ? AUDIENCE : [AUDIENCE, deps.resource.audience],
-    issuer: deps.issuer,
-    key: 'claims',
-    getToken: bearerToken,
-  });
+  const verify = verification(deps);
   const byToken = async (ctx: Context): Promise<Caller | Unidentified> => {
     const token = bearerToken(ctx);
     const signer = token === null || deps.resource !== undefined ? null : claimedIssuer(token);
     if (token !== null && signer !== null && signer !== deps.issuer)
       return (await deps.machine(token)) ?? 'invalid_token';
-    const verified = await verify(ctx, async () => {}).then(
-      () => true,
-      (error: unknown) => {
-        const cause = causeOf(error);
-        if (cause instanceof LookupFailed) throw cause.cause;
-        return false;
-      },
-    );
-    const claims = verified ? expiringClaimsSchema.safeParse(ctx.state['claims']).data : undefined;
-    const actor = claims === undefined ? null : await actorOfClaims(deps.fork(), claims);
+    const claims = token === null ? null : await verify(ctx, token);
+    const actor = claims === null ? null : await actorOfClaims(deps.fork(), claims);
     return claims && actor ? { actor, claims } : 'invalid_token';
   };
   return (ctx) => {
@@ -178,8 +164,40 @@ function identification(deps: AuthDeps): (ctx: Context) => Promise<Caller | Unid
     }
     // Callers are known by their tokens wherever these are used, so tokens of one resource are never kept.
     if (deps.resource !== undefined) return token === null ? Promise.resolve('token_required') : byToken(ctx);
-    if (ctx.get('authorization') === '') return identifyByCookie(deps.fork(), ctx, deps.issuer);
+    if (ctx.get('authorization') === '')
+      return identifyByCookie(deps.fork, ctx, deps.issuer, isRead(ctx) ? deps.knownCallers : undefined);
     return token !== null && isRead(ctx) ? deps.knownCallers.find(token, () => byToken(ctx)) : byToken(ctx);
+  };
+}
+
+/** Verifies signature and claims of tokens of ours; null for any other. Checks a token's signature once. */
+function verification({ keys, issuer, resource, verifiedTokens }: AuthDeps) {
+  const verify = koaJwt({
+    // The types lack KeyObject, which jsonwebtoken accepts.
+    secret: async (header: { typ?: unknown; kid?: unknown }) =>
+      (await verificationKey(keys, header)) as unknown as string,
+    algorithms: ['ES256'],
+    audience: resource === undefined ? AUDIENCE : [AUDIENCE, resource.audience],
+    issuer,
+    key: 'claims',
+    getToken: bearerToken,
+  });
+  const audience = resource?.audience ?? AUDIENCE;
+  return async (ctx: Context, token: string): Promise<ExpiringClaims | null> => {
+    const known = verifiedTokens.find(audience, token);
+    if (known !== null && (await keys.publicKey(known.kid)) !== null) return known.claims;
+    try {
+      await verify(ctx, async () => {});
+    } catch (error) {
+      const cause = causeOf(error);
+      if (cause instanceof LookupFailed) throw cause.cause;
+      return null;
+    }
+    const { data: claims } = expiringClaimsSchema.safeParse(ctx.state['claims']);
+    if (claims === undefined) return null;
+    const { kid } = decodeProtectedHeader(token);
+    if (kid !== undefined) verifiedTokens.keep(audience, token, { claims, kid });
+    return claims;
   };
 }
 

@@ -23,6 +23,7 @@ import {
 } from './body.ts';
 import { formFields } from './form-fields.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
+import type { KnownNames } from '../known-names.ts';
 import { personNames, type Naming } from '../person-names.ts';
 import { inTransaction, unlessRolledBack } from '../transaction.ts';
 import { EndpointTrail } from '../audit-trail.ts';
@@ -39,16 +40,18 @@ export interface RunDeps {
    * In development and tests, a response that violates its schema becomes a 500. Otherwise none is checked.
    */
   strictResponses: boolean;
+  knownNames: KnownNames;
 }
 
 /** The last middleware of an endpoint's route. */
 export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
   const idempotent = endpoint.idempotent ?? endpoint.method === 'POST';
   const transactional = endpoint.transaction ?? endpoint.method !== 'GET';
-  const naming = personNames(endpoint);
+  const naming = personNames(endpoint, deps.knownNames);
+  const checkAccept = acceptance(endpoint);
   return async (ctx) => {
     const withNames = naming();
-    checkAccept(ctx, endpoint);
+    checkAccept(ctx);
     const takesBody = endpoint.method !== 'GET' && endpoint.method !== 'DELETE' && !endpoint.rawBody;
     // Read before the transaction opens, so that a slow client holds no database connection. Errors in the
     // body are reported later, when the handler reads it.
@@ -333,17 +336,22 @@ function once<T>(compute: () => T): () => T {
   return () => (done ??= { value: compute() }).value;
 }
 
-function checkAccept(ctx: Context, endpoint: Endpoint): void {
+/** @returns the check whether a client takes what the endpoint answers. It throws 406 */
+function acceptance(endpoint: Endpoint): (ctx: Context) => void {
   const types = Object.values(endpoint.responses).flatMap((declared) =>
     declared === null ? [] : isMedia(declared) ? Object.keys(declared.media) : ['application/json'],
   );
-  if (types.length > 0 && !types.includes('*/*') && !ctx.accepts([...types, 'application/problem+json'])) {
+  if (types.length === 0 || types.includes('*/*')) return () => {};
+  const offered = [...types, 'application/problem+json'];
+  return (ctx) => {
+    const { accept } = ctx.req.headers;
+    if (accept === undefined || accept === '*/*' || ctx.accepts(offered)) return;
     throw new AppError(
       'not_acceptable',
       'not_acceptable',
       `This resource is available as ${[...new Set(types)].join(' or ')}.`,
     );
-  }
+  };
 }
 
 function checkOutgoing({ strictResponses }: RunDeps, endpoint: Endpoint, response: EndpointResponse): void {

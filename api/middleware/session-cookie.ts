@@ -5,7 +5,8 @@
 import type { Context } from 'koa';
 
 import type { EntityManager } from '../../db/orm.ts';
-import { callerOfCookie, COOKIE_SECONDS, type CookieCaller } from '../../domain/auth/cookie-sessions.ts';
+import { callerOfCookie, COOKIE_SECONDS } from '../../domain/auth/cookie-sessions.ts';
+import type { Caller, KnownCallers } from '../../domain/auth/known-callers.ts';
 
 /**
  * `__Host-` makes browsers accept the cookie from this host over HTTPS only, so no other host can plant one.
@@ -39,23 +40,30 @@ function cookie(baseUrl: string, value: string, maxAgeSeconds: number): string {
 /** The user for whom a page was drawn, by id. Another tab may have logged in somebody else meanwhile. */
 const USER_HEADER = 'cadenza-user';
 
-/** Finds the user of a browser's session, or says why the request has none. */
+/**
+ * Finds the user of a browser's session, or says why the request has none. For a read it may be one that is
+ * `known`.
+ */
 export async function identifyByCookie(
-  em: EntityManager,
+  fork: () => EntityManager,
   ctx: Context,
   baseUrl: string,
-): Promise<CookieCaller | 'token_required' | 'foreign_page' | 'session_ended' | 'another_user'> {
+  known?: KnownCallers,
+): Promise<Caller | 'token_required' | 'foreign_page' | 'session_ended' | 'another_user'> {
   const secret = sessionSecretOf(ctx, baseUrl);
   if (secret === null) return 'token_required';
   if (!isFromOwnPage(ctx, baseUrl)) return 'foreign_page';
-  const caller = await callerOfCookie(em, secret);
+  const read = async (): Promise<Caller | 'session_ended'> => {
+    const found = await callerOfCookie(fork(), secret);
+    if (found?.prolonged) ctx.append('Set-Cookie', setSessionCookie(baseUrl, secret));
+    return found ?? 'session_ended';
+  };
+  // No token has a space.
+  const caller = known === undefined ? await read() : await known.find(`cookie ${secret}`, read);
   // No cache may keep the answer for the next user of this browser.
   ctx.set('Cache-Control', 'private, no-cache');
-  if (caller?.prolonged) ctx.append('Set-Cookie', setSessionCookie(baseUrl, secret));
   const meant = ctx.get(USER_HEADER);
-  return caller !== null && meant !== '' && meant !== caller.actor.id
-    ? 'another_user'
-    : (caller ?? 'session_ended');
+  return caller !== 'session_ended' && meant !== '' && meant !== caller.actor.id ? 'another_user' : caller;
 }
 
 /**

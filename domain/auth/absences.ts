@@ -154,6 +154,19 @@ export function asDeputy(actor: Actor, rows: readonly AbsentPerson[]): Actor {
   return people.length === 0 ? actor : { ...actor, deputyFor: people };
 }
 
+const KEPT_MS = 1_000;
+const kept = new WeakMap<Actor, { withPeople: Actor; untilMs: number }>();
+
+/** For reads: as it was at most a second ago, for a caller who is kept that long (known-callers.ts). */
+export async function withKeptAbsentPeople(em: EntityManager, actor: Actor): Promise<Actor> {
+  const before = kept.get(actor);
+  if (before !== undefined && before.untilMs > performance.now()) return before.withPeople;
+  const untilMs = performance.now() + KEPT_MS;
+  const withPeople = await withAbsentPeople(em, actor);
+  kept.set(actor, { withPeople, untilMs });
+  return withPeople;
+}
+
 function refuse(pointer: string, code: string, message: string) {
   return invalid([{ pointer, code, message }]);
 }

@@ -66,7 +66,7 @@ export function concerns(actor: Actor, event: LogEvent, audiences: TaskAudiences
   return (
     audience !== undefined &&
     (audience.claimed_by === actor.id ||
-      principalsOf(actor).some((principal) => audience.principals.has(principal)))
+      [...principalsOf(actor)].some((principal) => audience.principals.has(principal)))
   );
 }
 

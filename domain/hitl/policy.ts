@@ -8,12 +8,12 @@ import { isUndecided } from './state-machine.ts';
 
 /** Whether the actor is the assignee or a candidate; "my tasks" lists the task for them. */
 export function isCandidate(actor: Actor, task: Pick<HumanTask, 'principals'>): boolean {
-  const own = new Set(principalsOf(actor));
+  const own = principalsOf(actor);
   return task.principals.some((principal) => own.has(principal));
 }
 
 export function isAssignee(actor: Actor, task: Pick<HumanTask, 'assignee_key'>): boolean {
-  return task.assignee_key !== null && principalsOf(actor).includes(task.assignee_key);
+  return task.assignee_key !== null && principalsOf(actor).has(task.assignee_key);
 }
 
 /**

@@ -20,14 +20,21 @@ export function excludableWords(person: Pick<Actor, 'id' | 'username' | 'groups'
   return [...ownWords(person), ...person.groups.map((group) => `group:${group}`)];
 }
 
+/** By person. Nobody changes an actor: another one is made of it. */
+const computed = new WeakMap<Actor, ReadonlySet<string>>();
+
 /** Roles are cumulative: tasks for approvers are also for builders. */
-export function principalsOf(actor: Actor): string[] {
-  return [
+export function principalsOf(actor: Actor): ReadonlySet<string> {
+  const before = computed.get(actor);
+  if (before !== undefined) return before;
+  const words = new Set([
     ...ownWords(actor),
     ...ROLES.filter((role) => hasRole(actor, role)).map((role) => `role:${role}`),
     ...actor.groups.map((group) => `group:${group}`),
     ...teamWords(actor),
-  ];
+  ]);
+  computed.set(actor, words);
+  return words;
 }
 
 /** Approvers of a team are candidates where the team is one. */

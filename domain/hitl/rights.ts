@@ -25,16 +25,23 @@ export interface TaskRights {
 
 /** The actor must see the task. */
 export function taskRights(actor: Actor, task: HumanTaskView): TaskRights {
-  const reasons = TASK_ACTIONS.map((action) => [action, whyNot(actor, task, action)] as const);
-  return {
-    can: reasons.flatMap(([action, reason]) => (reason === null ? [action] : [])),
-    cannot: Object.fromEntries(
-      reasons.flatMap(([action, reason]) => (reason === null ? [] : [[action, reason]])),
-    ),
-  };
+  // The same for each action that decides, so it is asked once.
+  const refused = refusalToAct(actor, task)?.code ?? null;
+  const rights: TaskRights = { can: [], cannot: {} };
+  for (const action of TASK_ACTIONS) {
+    const reason = whyNot(actor, task, action, refused);
+    if (reason === null) rights.can.push(action);
+    else rights.cannot[action] = reason;
+  }
+  return rights;
 }
 
-function whyNot(actor: Actor, task: HumanTaskView, action: TaskAction): string | null {
+function whyNot(
+  actor: Actor,
+  task: HumanTaskView,
+  action: TaskAction,
+  refusedToAct: string | null,
+): string | null {
   switch (action) {
     case 'see_run':
       return maySeeRun(actor, task) ? null : 'not_found';
@@ -44,7 +51,7 @@ function whyNot(actor: Actor, task: HumanTaskView, action: TaskAction): string |
       return isTerminal(task.run_status) ? 'run_finished' : null;
     default:
       return (
-        refusalToAct(actor, task)?.code ??
+        refusedToAct ??
         (action === 'delegate' ? whyNotDelegate(actor, task) : whyNotByState(actor, task, action))
       );
   }

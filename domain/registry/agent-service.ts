@@ -102,6 +102,19 @@ export async function createAgent(
   return stateOf(em, agent);
 }
 
+/** As `getAgent`, for who only shows it: the ORM does not manage it. */
+export async function readAgent(em: EntityManager, actor: Actor, id: string): Promise<Agent> {
+  const [row] = await AGENT.execute<Agent>(em, [id]);
+  if (row === undefined || !maySeeAgent(actor, row)) throw notFound('agent');
+  return withTimes(row, ['created_at', 'updated_at', 'last_used']);
+}
+
+/** The driver gives times as texts. */
+function withTimes<Row extends object>(row: Row, names: readonly (keyof Row)[]): Row {
+  const times = names.map((name) => [name, row[name] === null ? null : new Date(String(row[name]))] as const);
+  return { ...row, ...Object.fromEntries(times) };
+}
+
 /** 404 for an agent that does not exist or that the actor may not see. */
 export async function getAgent(em: EntityManager, actor: Actor, id: string): Promise<Agent> {
   const [row] = await AGENT.execute(em, [id]);
@@ -133,8 +146,8 @@ export async function getAgentForChange(em: EntityManager, actor: Actor, id: str
 export async function stateOf(em: EntityManager, agent: Agent): Promise<AgentState> {
   // Statements of our own do not write what has changed before, as the ORM's do.
   if (em.isInTransaction()) await em.flush();
-  const skills = (await SKILLS.execute(em, [agent.id])).map((row) => em.map(AgentSkill, row));
-  const whole = await wholeVersions(em, agent);
+  const skills = await SKILLS.execute<AgentSkill>(em, [agent.id]);
+  const whole = (await versionRows(em, agent)).map((row) => withTimes(row, ['created_at', 'published_at']));
   // An agent has at least one.
   const versions = whole.length > 0 ? whole : await listVersions(em, agent, { limit: 10_000 });
   const warnings = (await missingReferences(em, [agent])).get(agent.id) ?? [];
@@ -142,9 +155,9 @@ export async function stateOf(em: EntityManager, agent: Agent): Promise<AgentSta
   return { agent, versions, skills, warnings, circuit };
 }
 
-/** Newest first; none if they are too large together. */
-async function wholeVersions(em: EntityManager, { id }: Agent): Promise<AgentVersion[]> {
-  return (await VERSIONS.execute(em, [id, id, id])).map((row) => em.map(AgentVersion, row));
+/** Newest first; none if they are too large together. Their times are texts. */
+function versionRows(em: EntityManager, { id }: Agent): Promise<AgentVersion[]> {
+  return VERSIONS.execute<AgentVersion>(em, [id, id, id]);
 }
 
 /**
@@ -207,7 +220,8 @@ async function moveStoredLiterals(em: EntityManager, mover: SecretMover, agent: 
   const movedAuthentication = await mover.move(authentication, 'authentication_config');
   if (!sameJson(authentication, movedAuthentication)) agent.authentication_config = movedAuthentication;
   // The secrets of the oldest get the lowest numbers.
-  for (const version of (await wholeVersions(em, agent)).toReversed()) {
+  for (const row of (await versionRows(em, agent)).toReversed()) {
+    const version = em.map(AgentVersion, row);
     const moved = await mover.move(version.configuration, 'configuration');
     if (sameJson(version.configuration, moved)) continue;
     version.configuration = moved;

@@ -162,6 +162,21 @@ export async function readTail(em: EntityManager, runId: string, limits: TailLim
   return tailOf(row);
 }
 
+const WHOLE = new Prepared(`select ${RUN_COLUMNS}, ${TAIL_COLUMNS} from run r where r.id = ?`);
+
+/** In one statement. @throws not_found, also for another user's run */
+export async function getRunWithTail(
+  em: EntityManager,
+  actor: Actor,
+  id: string,
+  limits: TailLimits,
+): Promise<{ run: RunRow; tail: RunTail }> {
+  const values = [id, limits.tasks, id, limits.events, id];
+  const [row] = await WHOLE.execute<RunRow & TailRow>(em, values);
+  if (!row || !maySeeRun(actor, row)) throw notFound('run');
+  return { run: shownTo(actor, row), tail: tailOf(row) };
+}
+
 const STARTED = new Prepared(
   `select ${RUN_COLUMNS}, ${START_COLUMNS}, ${TAIL_COLUMNS} from run r where r.id = ?`,
 );

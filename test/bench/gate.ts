@@ -1,9 +1,12 @@
 /**
- * Fails if a measure of `bench:runs` or a cost of `bench:costs` is more than 15 % worse, beside the
- * hand-written workflow, than when it was recorded. A measure has three tries, because machines are never
- * quiet. `npm run bench:gate`; with `--record` it writes the best of three tries to ratios.json.
+ * Fails if a measure of `bench:runs` or `bench:api`, or a cost of `bench:costs`, is more than 15 % worse,
+ * beside what was written by hand, than when it was recorded. A measure has three tries, because machines are
+ * never quiet. `npm run bench:gate -- [runs] [costs] [api] [--record]`: all of them, or some; `--record`
+ * writes the best of three tries to ratios.json.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { API_AIMS, measureApi } from './beside/api.ts';
 import { measureCosts } from './beside/costs.ts';
 import { measureRuns } from './beside/ratios.ts';
 import { startWorld, type World } from './beside/world.ts';
@@ -11,6 +14,8 @@ import { startWorld, type World } from './beside/world.ts';
 const RECORDED = new URL('ratios.json', import.meta.url);
 const TRIES = 3;
 const ROUNDS = 2;
+/** Of each turn of a read of the API. */
+const SECONDS = 2;
 const WORSE = 1.15;
 /** Processor time of ours, and of what does the same by hand. */
 const COSTS = {
@@ -21,41 +26,81 @@ const COSTS = {
   'run with a decision': 'run with a signal by hand',
 };
 
-const recording = process.argv.includes('--record');
-const recorded = recording ? {} : (JSON.parse(readFileSync(RECORDED, 'utf8')) as Record<string, number>);
-const best: Record<string, number> = {};
+/** Higher is worse. */
+type Ratios = Record<string, number>;
+const PARTS: Record<string, (world: World) => Promise<Ratios>> = {
+  runs: ratiosOfRuns,
+  costs: ratiosOfCosts,
+  api: ratiosOfApi,
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { record: { type: 'boolean', default: false } },
+});
+const parts = positionals.length === 0 ? Object.keys(PARTS) : positionals;
+const recorded = JSON.parse(readFileSync(RECORDED, 'utf8')) as Record<string, Ratios>;
+const best: Record<string, Ratios> = {};
 const world = await startWorld();
-for (let i = 0; i < TRIES; i++) {
-  for (const [name, ratio] of Object.entries(await ratiosOf(world)))
-    best[name] = Math.min(best[name] ?? Number.POSITIVE_INFINITY, ratio);
-  if (!recording && worseOf(best).length === 0) break;
+for (const part of parts) {
+  const measure = PARTS[part];
+  if (measure === undefined) throw new Error(`${part} is none of ${Object.keys(PARTS).join(', ')}`);
+  const ratios = (best[part] = {}) as Ratios;
+  for (let i = 0; i < TRIES; i++) {
+    for (const [name, ratio] of Object.entries(await measure(world)))
+      ratios[name] = Math.min(ratios[name] ?? Number.POSITIVE_INFINITY, ratio);
+    if (!values.record && worseOf(part).length === 0) break;
+  }
+  for (const [name, ratio] of Object.entries(ratios))
+    process.stdout.write(`${ratio.toFixed(2)} (${recorded[part]?.[name]?.toFixed(2) ?? 'new'})  ${name}\n`);
 }
 await world.stop();
-for (const [name, ratio] of Object.entries(best))
-  process.stdout.write(`${ratio.toFixed(2)} (${recorded[name]?.toFixed(2) ?? 'new'})  ${name}\n`);
-if (recording) {
-  const rounded = Object.entries(best).map(([name, ratio]) => [name, Number(ratio.toFixed(3))]);
-  writeFileSync(RECORDED, `${JSON.stringify(Object.fromEntries(rounded), null, 2)}\n`);
+if (values.record) {
+  const rounded = (ratios: Ratios): Ratios =>
+    Object.fromEntries(Object.entries(ratios).map(([name, ratio]) => [name, Number(ratio.toFixed(3))]));
+  for (const part of parts) recorded[part] = rounded(best[part] ?? {});
+  writeFileSync(RECORDED, `${JSON.stringify(recorded, null, 2)}\n`);
 }
-const worse = worseOf(best);
+const worse = values.record ? [] : parts.flatMap(worseOf);
 for (const name of worse) process.stderr.write(`worse than recorded in ${TRIES} tries: ${name}\n`);
 process.exit(worse.length === 0 ? 0 : 1);
 
-/** Higher is worse. */
-async function ratiosOf(measured: World): Promise<Record<string, number>> {
-  const ratios: Record<string, number> = {};
-  for (const [name, { ours, theirs, unit }] of Object.entries(await measureRuns(measured, ROUNDS)))
-    ratios[name] = unit === '/s' ? theirs / ours : ours / theirs;
+async function ratiosOfRuns(measured: World): Promise<Ratios> {
+  const runs = Object.entries(await measureRuns(measured, ROUNDS));
+  return Object.fromEntries(
+    runs.map(([name, { ours, theirs, unit }]) => [name, unit === '/s' ? theirs / ours : ours / theirs]),
+  );
+}
+
+async function ratiosOfCosts(measured: World): Promise<Ratios> {
   const costs = await measureCosts(measured, ROUNDS);
   const allMs = (name: string): number => costs.get(name)?.['all ms'] ?? Number.NaN;
-  for (const [ours, theirs] of Object.entries(COSTS))
-    ratios[`processor time: ${ours} : ${theirs}`] = allMs(ours) / allMs(theirs);
-  return ratios;
+  return Object.fromEntries(
+    Object.entries(COSTS).map(([ours, theirs]) => [
+      `processor time: ${ours} : ${theirs}`,
+      allMs(ours) / allMs(theirs),
+    ]),
+  );
+}
+
+/** Of the bare server's requests a second, and of its processor time for one. */
+async function ratiosOfApi(measured: World): Promise<Ratios> {
+  const requests = await measureApi(measured, {
+    seconds: SECONDS,
+    rounds: ROUNDS,
+    measures: (name) => API_AIMS.includes(name),
+  });
+  return Object.fromEntries(
+    Object.entries(requests).flatMap(([name, { ours, bare }]) => [
+      [`requests/s: bare : ${name}`, bare.perSecond / ours.perSecond],
+      [`processor time: ${name} : bare`, ours.cpuMs / bare.cpuMs],
+    ]),
+  );
 }
 
 /** Measures without a record pass: `--record` adds them. */
-function worseOf(ratios: Readonly<Record<string, number>>): string[] {
-  return Object.entries(recorded)
-    .filter(([name, ratio]) => !((ratios[name] ?? Number.NaN) <= ratio * WORSE))
+function worseOf(part: string): string[] {
+  return Object.entries(recorded[part] ?? {})
+    .filter(([name, ratio]) => !((best[part]?.[name] ?? Number.NaN) <= ratio * WORSE))
     .map(([name]) => name);
 }

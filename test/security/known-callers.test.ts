@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createClient, startTestApp, type Client, type TestApp } from '../support/app.ts';
+import { cookiesOf, fromOwnPage, logInBrowser, withHeaders } from '../support/browser.ts';
 import { until } from '../support/platform.ts';
 
 const password = 'correct horse battery';
@@ -49,6 +50,12 @@ async function person(): Promise<Person> {
 const read = async ({ url }: TestApp, token: string): Promise<number> =>
   (await createClient(url, token).get('/users?limit=1')).status;
 
+/** The person's browser, as each copy of the API sees it. */
+async function browserOf({ username }: Person): Promise<(on: TestApp) => Client> {
+  const cookie = cookiesOf(await logInBrowser(app.url, username, password));
+  return ({ url }) => withHeaders(createClient(url), { ...fromOwnPage, cookie });
+}
+
 const ways: [string, number, (who: Person) => Promise<unknown>][] = [
   [
     'log-out',
@@ -74,14 +81,36 @@ test.each(ways)('%s counts at once here, and soon on another copy', async (_way,
   expect(change.status).toBe(status === 401 ? 401 : 204);
 });
 
+const browserWays: [string, number, (who: Person, browser: Client) => Promise<unknown>][] = [
+  ['log-out', 401, (_who, browser) => browser.delete('/console/session')],
+  ['disabling the user', 401, (who) => admin.patch(`/users/${who.id}`, { status: 'disabled' })],
+  ['taking the role', 403, (who) => admin.patch(`/users/${who.id}`, { roles: ['viewer'] })],
+];
+
+test.each(browserWays)('%s counts for browsers too', async (_way, status, take) => {
+  const who = await person();
+  const browser = await browserOf(who);
+  const readBy = async (on: TestApp): Promise<number> => (await browser(on).get('/users?limit=1')).status;
+  for (const each of [app, copy, app, copy]) expect(await readBy(each)).toBe(200);
+  await take(who, browser(app));
+  expect(await readBy(app)).toBe(status);
+  await until(
+    () => readBy(copy),
+    (answer) => answer === status,
+  );
+});
+
 test('a read does not wait for the rows of a caller who is known', async () => {
-  const { token } = await person();
+  const who = await person();
+  const browser = (await browserOf(who))(app);
+  const reads = [() => read(app, who.token), async () => (await browser.get('/users?limit=1')).status];
   const answersMeanwhile = async (): Promise<boolean> => {
-    await read(app, token);
+    await Promise.all(reads.map((one) => one()));
     return app.orm.em.fork().transactional(async (em) => {
       await em.execute('lock table auth_session in access exclusive mode');
       const late = new Promise<boolean>((resolve) => setTimeout(resolve, 500, false));
-      return Promise.race([read(app, token).then((status) => status === 200), late]);
+      const statuses = Promise.all(reads.map((one) => one()));
+      return Promise.race([statuses.then((all) => all.every((status) => status === 200)), late]);
     });
   };
   // On a busy machine the second may be over before.

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader, exportSPKI, SignJWT, type JWTPayload } from 'jose';
 import { createClient, startTestApp, type TestApp, type TestUser } from '../support/app.ts';
+import { until } from '../support/platform.ts';
 
 let app: TestApp;
 let user: TestUser;
@@ -124,4 +125,22 @@ test('a token is read from the Authorization header only', async () => {
   expect(
     (await app.anonymous.get('/users/me', { headers: { authorization: `Basic ${token}` } })).status,
   ).toBe(401);
+});
+
+test('a token that was accepted before is refused once it expires, and once its key is gone', async () => {
+  const seconds = Math.floor(Date.now() / 1_000);
+  const brief = await signed({ exp: seconds + 2 });
+  const lasting = await signed();
+  // The second request finds the signature already checked.
+  for (let n = 0; n < 2; n++) for (const token of [brief, lasting]) expect(await statusWith(token)).toBe(200);
+  await until(
+    () => statusWith(brief),
+    (status) => status === 401,
+  );
+  expect(Date.now() / 1_000).toBeGreaterThanOrEqual(seconds + 2);
+  expect(await statusWith(lasting)).toBe(200);
+  await app.orm.em.fork().execute('delete from signing_key where kid = ?', [header.kid]);
+  // Each process reads the keys anew once a minute, and for this document.
+  await app.anonymous.get('/.well-known/jwks.json');
+  expect(await statusWith(lasting)).toBe(401);
 });

@@ -95,7 +95,10 @@ interface PlatformServers {
   temporal: TestTemporal;
 }
 
-export interface PlatformOptions extends Pick<TestAppOptions, 'env' | 'strictResponses' | 'consoleFolder'> {
+export interface PlatformOptions extends Pick<
+  TestAppOptions,
+  'env' | 'strictResponses' | 'consoleFolder' | 'keepsCallers'
+> {
   servers?: PlatformServers;
   /** Default: a folder of the test run. */
   files?: FileStore;
@@ -163,6 +166,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     ...(options.consoleFolder ? { consoleFolder: options.consoleFolder } : {}),
     env: { EGRESS_ALLOW: egressAllow.join(','), ...options.env },
     strictResponses: options.strictResponses ?? true,
+    ...(options.keepsCallers ? { keepsCallers: true } : {}),
   });
   const encryption = createEncryption(app.env.ENCRYPTION_KEYS);
   const egress = createEgressPolicy({

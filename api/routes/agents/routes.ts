@@ -9,6 +9,7 @@ import {
   createAgent,
   deleteAgent,
   getAgent,
+  readAgent,
   getAgentForChange,
   stateOf,
   updateAgent,
@@ -96,7 +97,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       params: idParams,
       responses: { 200: agentRecord },
       handler: async (c) =>
-        answerWith(c.actor, await stateOf(c.em, await getAgent(c.em, c.actor, c.params.id))),
+        answerWith(c.actor, await stateOf(c.em, await readAgent(c.em, c.actor, c.params.id))),
     }),
     endpoint({
       method: 'PATCH',

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 
 import { TASK_STATUSES } from '../../../contracts/hitl.ts';
-import { withAbsentPeople } from '../../../domain/auth/absences.ts';
+import { withAbsentPeople, withKeptAbsentPeople } from '../../../domain/auth/absences.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { listAudit } from '../../../domain/hitl/audit.ts';
 import { decideAtOnce } from '../../../domain/hitl/decide-at-once.ts';
@@ -134,7 +134,7 @@ function readEndpoints(): Endpoint[] {
       errors: [403],
       handler: async (c) => {
         const order = orders[c.query.sort];
-        const person = await personOf(c);
+        const person = await readerOf(c);
         const { items, headers } = await readPage(c, order, (page, { sort: by, ...filter }) =>
           listTasks(c.em, person, filter, page.after ?? { sort: by }, page.limit),
         );
@@ -153,7 +153,7 @@ function readEndpoints(): Endpoint[] {
       tags,
       role: 'viewer',
       responses: { 200: summaryRecord },
-      handler: async (c) => ({ status: 200, body: await countTasks(c.em, await personOf(c)) }),
+      handler: async (c) => ({ status: 200, body: await countTasks(c.em, await readerOf(c)) }),
     }),
     endpoint({
       method: 'GET',
@@ -165,7 +165,7 @@ function readEndpoints(): Endpoint[] {
       params: idParams,
       responses: { 200: humanTaskRecord },
       handler: async (c) => {
-        const person = await personOf(c);
+        const person = await readerOf(c);
         return { status: 200, body: presentTask(person, await getTask(c.em, person, c.params.id)) };
       },
     }),
@@ -180,7 +180,7 @@ function readEndpoints(): Endpoint[] {
       query: z.object(pageQuery),
       responses: { 200: z.array(auditRecord) },
       handler: async (c) => {
-        const task = await getTask(c.em, await personOf(c), c.params.id);
+        const task = await getTask(c.em, await readerOf(c), c.params.id);
         const { items, headers } = await readPage(c, byId, (page) => listAudit(c.em, c.actor, task, page));
         return { status: 200, body: items.map(presentAudit), headers };
       },
@@ -337,6 +337,10 @@ function handoverEndpoints(): Endpoint[] {
 
 async function callerOf(c: Pick<EndpointContext, 'actor' | 'em'>): Promise<Caller> {
   return { actor: await personOf(c), via: 'api' };
+}
+
+function readerOf({ em, actor }: Pick<EndpointContext, 'actor' | 'em'>): Promise<Actor> {
+  return withKeptAbsentPeople(em, actor);
 }
 
 /** The caller, with the absent people whose deputy they are. */

@@ -6,7 +6,8 @@ import { isScope, SCOPE_TEXTS } from '../../../contracts/scopes.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { AUDIENCE, audienceOf } from '../../../domain/auth/access-token.ts';
 import { hasRole, limitRoles } from '../../../domain/auth/actor.ts';
-import { endCookieSession, type CookieCaller } from '../../../domain/auth/cookie-sessions.ts';
+import { endCookieSession } from '../../../domain/auth/cookie-sessions.ts';
+import type { Caller } from '../../../domain/auth/known-callers.ts';
 import { AppError, badRequest, forbidden } from '../../../domain/errors.ts';
 import {
   authorizationParameters,
@@ -106,7 +107,7 @@ type Asked = Pick<EndpointContext<unknown, AuthorizationParameters>, 'em' | 'ctx
 async function showPage(deps: Deps, c: Asked): Promise<EndpointResponse> {
   const issuer = deps.env.BASE_URL;
   const request = await checkAuthorization(c.em, issuer, c.query);
-  const caller = await identifyByCookie(c.em, c.ctx, issuer);
+  const caller = await identifyByCookie(() => c.em, c.ctx, issuer);
   const isResumed = c.query[resumed] !== undefined;
   if (typeof caller === 'string' && !isResumed) {
     const body = renderResumePage(resumedUrl(c.ctx, c.query));
@@ -131,11 +132,11 @@ async function showPage(deps: Deps, c: Asked): Promise<EndpointResponse> {
 }
 
 /** Some clients are for users with one role only. */
-function mayUse({ client }: AuthorizationRequest, { actor }: CookieCaller): boolean {
+function mayUse({ client }: AuthorizationRequest, { actor }: Caller): boolean {
   return client.required_role === null || hasRole(actor, client.required_role);
 }
 
-function isTooOld({ maxAgeSeconds }: AuthorizationRequest, { claims }: CookieCaller): boolean {
+function isTooOld({ maxAgeSeconds }: AuthorizationRequest, { claims }: Caller): boolean {
   return maxAgeSeconds !== null && Date.now() / 1_000 - (claims.auth_time ?? 0) > maxAgeSeconds;
 }
 
@@ -168,7 +169,7 @@ async function answerForm(
     ctx.append('Set-Cookie', clearSessionCookie(issuer));
     return seeOther(again);
   }
-  const caller = await identifyByCookie(em, ctx, issuer);
+  const caller = await identifyByCookie(() => em, ctx, issuer);
   if (typeof caller === 'string') return seeOther(again);
   return seeOther(redirectBack(issuer, request, await decide(deps, em, request, caller, { body, audit })));
 }
@@ -212,7 +213,7 @@ async function decide(
   deps: Deps,
   em: EntityManager,
   request: AuthorizationRequest,
-  caller: CookieCaller,
+  caller: Caller,
   { body, audit }: Pick<EndpointContext<unknown, unknown, AuthorizationParameters>, 'body' | 'audit'>,
 ): Promise<{ code: string } | { error: string }> {
   if (!sameSecret(body['proof'] ?? '', proofOf(deps, caller, body))) throw foreignPage();
@@ -224,7 +225,7 @@ async function decide(
 async function approve(
   em: EntityManager,
   request: AuthorizationRequest,
-  { actor, claims }: CookieCaller,
+  { actor, claims }: Caller,
   audit: AuditTrail,
 ): Promise<{ code: string }> {
   const approver = { user: actor, sid: claims.sid, authTime: claims.auth_time ?? null };
@@ -246,7 +247,7 @@ async function refusedPage(
   deps: Deps,
   { em, ctx, query, audit }: Asked,
   request: AuthorizationRequest,
-  caller: CookieCaller,
+  caller: Caller,
 ): Promise<EndpointResponse> {
   const { client } = request;
   await audit.write(em, {
@@ -280,7 +281,7 @@ function foreignPage(): AppError {
 }
 
 /** Binds the consent form to the session and to each parameter that the user was shown. */
-function proofOf({ encryption }: Deps, { claims }: CookieCaller, all: AuthorizationParameters): string {
+function proofOf({ encryption }: Deps, { claims }: Caller, all: AuthorizationParameters): string {
   return encryption.fingerprint(`consent ${claims.sid} ${JSON.stringify(given(all))}`);
 }
 
@@ -303,7 +304,7 @@ function consentPage(
   ctx: Context,
   request: AuthorizationRequest,
   all: AuthorizationParameters,
-  caller: CookieCaller,
+  caller: Caller,
 ): EndpointResponse {
   const { client, redirectUri, roleLimit } = request;
   const target = targetOf(redirectUri);

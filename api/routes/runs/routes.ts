@@ -68,7 +68,7 @@ import { runDiagramEndpoint } from './diagram.ts';
 import { replayWaiting } from './replay.ts';
 import { runStatsEndpoint } from './stats.ts';
 import { streamRun } from './stream.ts';
-import { presenterOf, respondStarted, waitForEnd } from './started.ts';
+import { presenterOf, respondStarted, waitForEnd, wholeRun } from './started.ts';
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** Characters of a task's JSON pointer. */
@@ -198,7 +198,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
         c.afterCommit(async () => void (await deliverSignals(deps, signals)));
         return {
           status: 200,
-          body: await presentRun(c.em, presenterOf(deps, c.actor), await getRun(c.em, c.actor, c.params.id)),
+          body: await wholeRun(deps, c),
         };
       },
     });
@@ -244,9 +244,10 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: runSchema },
       errors: [404],
       async handler(c) {
-        const run = await getRun(c.em, c.actor, c.params.id);
         const seconds = preferredWaitSeconds(c.ctx);
-        if (seconds === null || isTerminal(run.status))
+        if (seconds === null) return { status: 200, body: await wholeRun(deps, c) };
+        const run = await getRun(c.em, c.actor, c.params.id);
+        if (isTerminal(run.status))
           return { status: 200, body: await presentRun(c.em, presenterOf(deps, c.actor), run) };
         return {
           status: 200,
@@ -411,7 +412,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
         c.afterCommit(async () => void (await deliverSignals(deps, signals)));
         return {
           status: 200,
-          body: await presentRun(c.em, presenterOf(deps, c.actor), await getRun(c.em, c.actor, c.params.id)),
+          body: await wholeRun(deps, c),
         };
       },
     }),

@@ -4,7 +4,7 @@ import { isTerminal } from '../../../contracts/run-events.ts';
 import { AppError } from '../../../domain/errors.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { startWith } from '../../../domain/runs/dispatch.ts';
-import { getRun, getStartedRun } from '../../../domain/runs/queries.ts';
+import { getRun, getRunWithTail, getStartedRun } from '../../../domain/runs/queries.ts';
 import type { AppDeps } from '../../deps.ts';
 import { preferredWaitSeconds } from '../../conditional.ts';
 import { unauthorized } from '../../middleware/auth.ts';
@@ -53,6 +53,15 @@ export async function respondStarted(
 function nothingIfSessionEnded(error: unknown): null {
   if (error instanceof AppError && error.kind === 'unauthorized') return null;
   throw error;
+}
+
+/** The record of the run that the path names. @throws 404 */
+export async function wholeRun(
+  deps: AppDeps,
+  { em, actor, params }: Pick<EndpointContext<{ id: string }>, 'em' | 'actor' | 'params'>,
+): Promise<Record<string, unknown>> {
+  const { run, tail } = await getRunWithTail(em, actor, params.id, TAIL_LIMITS);
+  return presentWithTail(presenterOf(deps, actor), run, tail);
 }
 
 /**

@@ -13,7 +13,7 @@ const [databaseUrl, routes] = process.argv.slice(2) as [string, string];
 const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 });
 const router = new Router();
 for (const { path, statements } of JSON.parse(routes) as BareRoute[]) {
-  router.get(path, async (ctx) => {
+  router.get(path.replace(/\?.*/, ''), async (ctx) => {
     let rows: unknown[] = [];
     for (const statement of statements) ({ rows } = await pool.query(statement));
     ctx.body = rows;

@@ -64,8 +64,9 @@ export async function startWorld(): Promise<World> {
   const server = { address: temporal.address, namespace: 'default' };
   const client = createTemporalClient(server);
   const platform = await startTestPlatform({
-    // As in production: responses are checked, but not field by field.
+    // As in production.
     strictResponses: false,
+    keepsCallers: true,
     servers: {
       database: { url: postgres.url, drop: async () => {} },
       temporal: { ...server, uiUrl: '', taskQueue: 'cadenza' },
