@@ -6,4 +6,5 @@ export default {
   // Containers and brokers, which take minutes and mostly wait, come beside the others.
   testPathIgnorePatterns: ['/node_modules/'],
   maxWorkers: 4,
+  testSequencer: '<rootDir>/test/support/jest/sequencer.ts',
 };

@@ -47,7 +47,9 @@ export async function buildConsole(): Promise<void> {
 
 export function launchChromium(): Promise<Browser> {
   if (executable === undefined) throw new Error('there is no Chromium on this machine');
-  return chromium.launch({ executablePath: executable, args: ['--no-sandbox'] });
+  // Without a GPU it would imitate one.
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer'];
+  return chromium.launch({ executablePath: executable, args });
 }
 
 export interface Visit {
