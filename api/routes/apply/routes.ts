@@ -108,6 +108,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
       role: 'viewer',
       query: z.object({ ...pageQuery, set: setName.optional(), team_id: uuid.optional() }),
       responses: { 200: z.array(appliedRecord) },
+      errors: [422],
       handler: async (c) => {
         const { items, headers } = await readPage(c, byRow, async (page, { team_id: teamId, ...filter }) =>
           listApplied(c.em, (await teamFor(c.em, c.actor, teamId, 'viewer')) ?? c.actor.id, filter, page),

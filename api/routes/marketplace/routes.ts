@@ -139,7 +139,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       params: idParams,
       query: z.object({ team_id: uuid.optional() }),
       responses: { 200: installPlanRecord },
-      errors: [409],
+      errors: [409, 422],
       handler: async (c) => {
         const item = await getItem(c.em, c.actor, c.params.id);
         checkInstallable(c.actor, item);

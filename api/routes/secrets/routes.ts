@@ -57,6 +57,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       role: 'viewer',
       query: z.object({ ...pageQuery, ...ofTeam }),
       responses: { 200: z.array(secretRecord) },
+      errors: [422],
       handler: async (c) => {
         const { items, headers } = await readPage(c, byName, async (page) =>
           listSecrets(c.em, await holderFor(c, 'viewer'), page),
@@ -74,6 +75,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       params,
       query: z.object(ofTeam),
       responses: { 200: secretRecord },
+      errors: [422],
       handler: async (c) => ({
         status: 200,
         body: presentSecret(await getSecret(c.em, await holderFor(c, 'viewer'), c.params.name)),
@@ -131,6 +133,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       params,
       query: z.object(ofTeam),
       responses: { 204: null },
+      errors: [422],
       handler: async (c) => {
         checkStepUp(claimsOf(c.ctx), c.actor);
         await deleteSecret(c.em, await holderFor(c, 'builder'), c.params.name);

@@ -139,7 +139,10 @@ function onePriceEndpoints(): Endpoint[] {
   ];
 }
 
-/** @throws 422 for a price that ends before it begins */
+/** Models are younger, and drivers take years of two digits for others. */
+const EARLIEST = new Date(0);
+
+/** @throws 422 for a price that begins before 1970, or ends before it begins */
 function fieldsOf(body: z.output<typeof priceBody>, from: Date): PriceFields {
   const fields = {
     provider: body.provider ?? null,
@@ -150,6 +153,8 @@ function fieldsOf(body: z.output<typeof priceBody>, from: Date): PriceFields {
     valid_from: body.valid_from ? new Date(body.valid_from) : from,
     valid_to: body.valid_to ? new Date(body.valid_to) : null,
   };
+  if (fields.valid_from < EARLIEST)
+    throw invalid([{ pointer: '/valid_from', code: 'out_of_range', message: 'must not be before 1970' }]);
   if (fields.valid_to !== null && fields.valid_to <= fields.valid_from)
     throw invalid([{ pointer: '/valid_to', code: 'out_of_range', message: 'must be after valid_from' }]);
   return fields;

@@ -77,9 +77,14 @@ export async function runSchemathesis(
     'positive_data_acceptance,object_level_authorization',
     '--phases',
     'examples,coverage,fuzzing,stateful',
-    // A request with `Prefer: wait` may take a minute.
+    // A request with `Prefer: wait` or `wait_seconds` may take a minute.
     '--request-timeout',
     '75',
+    '--max-response-time',
+    '75',
+    // It parses YAML before it compares the text with its schema, a string.
+    '--exclude-operation-id',
+    'getWorkflowText',
     '--no-color',
     '--generation-database',
     'none',
