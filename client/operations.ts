@@ -2836,6 +2836,8 @@ export type TeamQuotas = {
   schedules?: number | null;
   secrets?: number | null;
   webhooks?: number | null;
+  inbound_webhooks?: number | null;
+  event_sources?: number | null;
 };
 export type TemporalPayload = {
   metadata?: Record<string, string>;

@@ -146,6 +146,8 @@ const schema = z.object({
   TEAM_MAX_SECRETS: quota(1_000),
   TEAM_MAX_SCHEDULES: quota(1_000),
   TEAM_MAX_WEBHOOKS: quota(1_000),
+  TEAM_MAX_HOOKS: quota(1_000),
+  TEAM_MAX_EVENT_SOURCES: quota(1_000),
   PLATFORM_MAX_LIVE_RUNS: quota(0),
   PLATFORM_MAX_RUNS_PER_MINUTE: quota(0),
   PLATFORM_MAX_STORED_BYTES: quota(0),

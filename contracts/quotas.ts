@@ -17,9 +17,11 @@ const TEAM_QUOTAS = [
   'schedules',
   'secrets',
   'webhooks',
+  'inbound_webhooks',
+  'event_sources',
 ] as const;
 /** What only people have. */
-const OWN_QUOTAS = ['inbound_webhooks', 'event_sources', 'chats', 'tokens', 'clients'] as const;
+const OWN_QUOTAS = ['chats', 'tokens', 'clients'] as const;
 const USER_QUOTAS = [...TEAM_QUOTAS, ...OWN_QUOTAS] as const;
 
 /** `streams`: by settings only, for each process of the API. */

@@ -38,6 +38,13 @@ export function traceHeaders(): Record<string, string> {
   return headers;
 }
 
+/** The same for programs, as OpenTelemetry names environment variables: `TRACEPARENT`, `TRACESTATE`. */
+export function traceEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(traceHeaders()).map(([name, value]) => [name.toUpperCase(), value]),
+  );
+}
+
 /** What the caller of a request has sent as its own trace. Baggage is ignored. */
 export function contextOfCaller(headers: Record<string, unknown>): Context {
   return propagation.extract(ROOT_CONTEXT, headers);

@@ -1,6 +1,7 @@
 /** How a container is made: the image with its isolation, as the engine's API has it. */
 import { createHash } from 'node:crypto';
 import type { SandboxSettings, WantedLimits } from '../../contracts/process-policy.ts';
+import { traceEnvironment } from '../../tracing/context.ts';
 
 /** One process in a container of its own. */
 export interface SandboxRequest {
@@ -78,7 +79,7 @@ export function containerSpec(
     Image: image,
     ...(entrypoint === undefined ? {} : { Entrypoint: entrypoint }),
     ...(command.length === 0 ? {} : { Cmd: command }),
-    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    Env: Object.entries({ ...traceEnvironment(), ...env }).map(([name, value]) => `${name}=${value}`),
     User: settings.user,
     Tty: false,
     OpenStdin: withStdin,

@@ -17,6 +17,7 @@ import { createLiveLog, type LiveLog } from './live-log.ts';
 import { contentsOf, createFilesOut, filesOf, once, type FilesOut } from './process-files.ts';
 import { createScriptRunner, type Script, type ScriptRunner, type ScriptSettings } from './run-script.ts';
 import { environmentOf, pullOf, sentence, shellOf, textOf, textsOf } from './texts.ts';
+import { traceEnvironment } from '../../tracing/context.ts';
 
 export interface ProcessSettings {
   policy: ProcessPolicy;
@@ -129,7 +130,7 @@ function scriptOf({ with: configured, timeoutMs, whole }: ProcessCall, code: str
   return {
     code,
     argv: textsOf(configured['arguments']),
-    env: environmentOf(configured['environment']),
+    env: { ...traceEnvironment(), ...environmentOf(configured['environment']) },
     stdin: textOf(configured['stdin']),
     files: null,
     timeoutMs,

@@ -25,11 +25,11 @@ export const eventSourceApplier: Applier<EventSourceResource, EventSource> = {
     return COMPARED.filter((name) => canonicalJson(fields[name]) !== canonicalJson(source[name]));
   },
   async create(context, { fields }) {
-    const { em, actor, limits, baseUrl } = context;
+    const { em, actor, limits, baseUrl, holder } = context;
     context.checkPerson();
     checkForeignSource(fields.source, baseUrl);
     const id = await createSource(em, actor, { ...fields, team_id: context.teamId });
-    await checkQuota(em, limits, 'event_sources', actor.id);
+    await checkQuota(em, limits, 'event_sources', holder);
     return id;
   },
   async update(context, source, { fields }) {

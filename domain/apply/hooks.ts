@@ -43,7 +43,7 @@ export const hookApplier: Applier<HookResource, Hook> = {
   async create(context, { fields }) {
     await checkSecrets(context, fields);
     const id = await createHook(context, context.actor, { ...fields, team_id: context.teamId });
-    await checkQuota(context.em, context.limits, 'inbound_webhooks', context.actor.id);
+    await checkQuota(context.em, context.limits, 'inbound_webhooks', context.holder);
     return id;
   },
   async update(context, hook, { fields }) {

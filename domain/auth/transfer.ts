@@ -5,6 +5,8 @@ import { isOneOf } from '../../db/sql.ts';
 import { invalid } from '../errors.ts';
 import { handOverSources } from '../events/sources.ts';
 import { handOverHooks } from '../hooks/service.ts';
+import { checkQuota } from '../quotas/check.ts';
+import type { QuotaEnv } from '../quotas/settings.ts';
 import { handOverRunHours, lockRunHours } from '../runs/hours.ts';
 import { handOverListeners } from '../schedules/listener.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
@@ -35,9 +37,21 @@ export interface Transferred {
   secrets_renamed: Renamed;
 }
 
+/** Quotas of the new owner, who may get more than they allow only if an administrator raises them first. */
+const HANDED_OVER = [
+  'stored_bytes',
+  'files',
+  'schedules',
+  'secrets',
+  'webhooks',
+  'inbound_webhooks',
+  'event_sources',
+] as const;
+
+/** @throws 409 if the new owner would have more than a quota allows; 422 */
 export async function transferOwnership(
   em: EntityManager,
-  encryption: Encryption,
+  { encryption, limits }: { encryption: Encryption; limits: QuotaEnv },
   actor: Actor,
   args: { from: string; to: string },
 ): Promise<Transferred> {
@@ -74,6 +88,7 @@ export async function transferOwnership(
   await handOverSources(em, args);
   await handOverListeners(em, args);
   await touchSchedulesOf(em, args.to);
+  for (const quota of HANDED_OVER) await checkQuota(em, limits, quota, args.to);
   const items = await em.execute<object[]>(
     'update marketplace_item set publisher_id = ? where publisher_id = ? returning 1',
     [args.to, args.from],

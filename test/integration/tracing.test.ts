@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../adapters/index.ts';
+import { containerSpec } from '../../adapters/sandbox/container-spec.ts';
 import { createLogger } from '../../config/logger.ts';
 import { parseEnv } from '../../config/env.ts';
 import { contextOfCaller, inSpan, isTracing, SpanKind, traceFields } from '../../tracing/context.ts';
@@ -163,6 +164,43 @@ test('a program of MCP gets the trace with the parameters', async () => {
   );
   expect(JSON.stringify(output)).toMatch(new RegExp(`Hello 00-${TRACE}-[0-9a-f]{16}-01`));
   await egress.close();
+});
+
+test('programs get the trace in their environment, unless a definition gives them another', async () => {
+  const settings = {
+    engine: '',
+    user: '65534:65534',
+    network: null,
+    filesImage: null,
+    memoryMib: 64,
+    cpus: 1,
+    pids: 10,
+    seconds: 60,
+    atOnce: 1,
+    keepHours: 1,
+  };
+  const request = {
+    key: 'k',
+    title: '',
+    image: 'tool:1',
+    pull: 'never' as const,
+    arguments: [],
+    stdin: null,
+    ports: {},
+    mounts: [],
+    files: null,
+    keepSeconds: 0,
+    timeoutMs: 0,
+    outputBytes: 0,
+    whole: [],
+  };
+  const environment = (env: Record<string, string>) =>
+    inCaller(async () => containerSpec({ ...request, env }, settings, 'own', [])['Env']);
+  expect(await environment({ A: 'b' })).toEqual([
+    expect.stringMatching(new RegExp(`^TRACEPARENT=00-${TRACE}-[0-9a-f]{16}-01$`)),
+    'A=b',
+  ]);
+  expect(await environment({ TRACEPARENT: 'mine' })).toEqual(['TRACEPARENT=mine']);
 });
 
 test('an unknown version of the protocol in a header begins a trace of its own', async () => {

@@ -2,8 +2,10 @@
 import * as z from 'zod';
 
 import { createAbsence, endAbsence, listAbsences, type Absence } from '../../../domain/auth/absences.ts';
+import { checkStepUp } from '../../../domain/auth/clients.ts';
 import { forbidden } from '../../../domain/errors.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { flag, idParams, instant, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
@@ -48,7 +50,8 @@ export function absenceEndpoints(): Endpoint[] {
       summary: 'Name a deputy for a period, who decides your human tasks meanwhile',
       description:
         'The deputy needs the role approver, and acts as you where you are the assignee or a candidate. ' +
-        'It is one step: the deputy of a deputy gets nothing. `user_id` is for admins.',
+        'It is one step: the deputy of a deputy gets nothing. `user_id` is for admins. ' +
+        'Needs a log-in at most 5 minutes old.',
       tags,
       role: 'approver',
       body: z.object({
@@ -64,6 +67,7 @@ export function absenceEndpoints(): Endpoint[] {
         // What a client does for a user never gives away that user's decisions.
         if (c.actor.client !== undefined)
           throw forbidden('Log in yourself to name a deputy.', 'person_required');
+        checkStepUp(claimsOf(c.ctx), c.actor);
         const { user_id: userId = null, deputy, from, until, note = null } = c.body;
         const absence = await createAbsence(c.em, c.actor, {
           userId,

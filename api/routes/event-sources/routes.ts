@@ -101,7 +101,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
         checkForeignSource(body.source, deps.env.BASE_URL);
         const team_id = await teamFor(c.em, c.actor, body.team_id);
         const id = await createSource(c.em, c.actor, { ...fieldsOfNewSource(body), team_id });
-        await checkQuota(c.em, deps.env, 'event_sources', c.actor.id);
+        await checkQuota(c.em, deps.env, 'event_sources', team_id ?? c.actor.id);
         const created = await getSource(c.em, c.actor, id);
         return {
           status: 201,

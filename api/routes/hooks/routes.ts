@@ -155,7 +155,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
         const context = { em: c.em, encryption: deps.encryption, baseUrl };
         const team_id = await teamFor(c.em, c.actor, c.body.team_id);
         const id = await createHook(context, c.actor, { ...fieldsOfNewHook(c.body), team_id });
-        await checkQuota(c.em, deps.env, 'inbound_webhooks', c.actor.id);
+        await checkQuota(c.em, deps.env, 'inbound_webhooks', team_id ?? c.actor.id);
         const hook = await getHook(c.em, c.actor, id);
         return {
           status: 201,

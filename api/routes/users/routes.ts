@@ -45,7 +45,8 @@ export function userEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): Endpoi
       description:
         'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, and undecided ' +
         'human tasks the new assignee. Secrets are copied; if the new owner has a different secret of the ' +
-        'same name, the copy gets a new name, and agents and workflows are updated to use it.',
+        'same name, the copy gets a new name, and agents and workflows are updated to use it. 409 ' +
+        '`limit_reached` if the new owner would have more than a quota allows.',
       tags: ['users'],
       role: 'admin',
       params: idParams,
@@ -70,7 +71,12 @@ export function userEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): Endpoi
         await getUser(c.em, c.params.id);
         checkStepUp(claimsOf(c.ctx), c.actor);
         const people = { from: c.params.id, to: c.body.to };
-        const transferred = await transferOwnership(c.em, deps.encryption, c.actor, people);
+        const transferred = await transferOwnership(
+          c.em,
+          { encryption: deps.encryption, limits: deps.env },
+          c.actor,
+          people,
+        );
         return {
           status: 200,
           body: {

@@ -178,6 +178,8 @@ test('what gives others rights needs a fresh log-in of an admin, too', async () 
     await old.patch(`/users/${someone.id}`, { password: null }),
     await old.patch(`/users/${someone.id}`, { roles: ['admin'] }),
     await old.post(`/users/${someone.id}/identities`, { issuer_id: someone.id, subject: 'me' }),
+    // A deputy decides in one's place.
+    await old.post('/absences', { deputy: someone.id, until: '2099-01-01T00:00:00Z' }),
     await old.post('/identity-issuers', {
       name: 'mine',
       title: 'Mine',

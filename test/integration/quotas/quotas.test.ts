@@ -213,6 +213,35 @@ test('secrets and tokens are counted exactly', async () => {
   expect(refused?.reason).toMatchObject({ code: 'too_many_tokens', extra: { setting: 'USER_MAX_TOKENS' } });
 });
 
+test('inbound webhooks count for the team that holds them', async () => {
+  const ann = await person({ inbound_webhooks: 1, secrets: 10 });
+  const { body: team } = await admin.post('/teams', { name: 'hooks' });
+  await admin.put(`/teams/${team.id}/members/${ann.user.id}`, { role: 'admin' });
+  expect((await admin.patch(`/teams/${team.id}`, { quotas: { inbound_webhooks: 2 } })).status).toBe(200);
+  for (const path of ['/secrets/HOOK', `/secrets/HOOK?team_id=${team.id}`])
+    await ann.client.put(path, { value: 'a secret of the hook' });
+  const hook = { name: 'h', scheme: 'github', secret: '<HOOK>' };
+  const make = (more: object) => atOnce(4, ann, (client) => client.post('/hooks', { ...hook, ...more }));
+  const ofTeam = await make({ team_id: team.id });
+  expect(ofTeam.done).toBe(2);
+  expect(ofTeam.refused[0]?.body).toMatchObject({ quota: 'inbound_webhooks', scope: 'team', limit: 2 });
+  expect((await make({})).done).toBe(1);
+});
+
+test('who takes over what somebody has stays within the own quotas', async () => {
+  const [ann, bob] = await Promise.all([person(), person({ secrets: 1 })]);
+  for (const name of ['A', 'B']) await ann.client.put(`/secrets/${name}`, { value: 'x' });
+  const handOver = () => admin.post(`/users/${ann.user.id}/transfer`, { to: bob.user.id });
+  const refused = await handOver();
+  expect([refused.status, refused.body]).toMatchObject([
+    409,
+    { code: 'limit_reached', quota: 'secrets', limit: 1 },
+  ]);
+  expect((await bob.client.get('/secrets')).body).toEqual([]);
+  await admin.patch(`/users/${bob.user.id}`, { quotas: { secrets: 2 } });
+  expect((await handOver()).body).toMatchObject({ secrets: 2 });
+});
+
 test('the platform has a limit for all users and teams together', async () => {
   const [ann, bert] = [await person(), await person()];
   const webhook = { url: 'http://localhost:1/hook' };
