@@ -220,7 +220,7 @@ test('inbound webhooks count for the team that holds them', async () => {
   expect((await admin.patch(`/teams/${team.id}`, { quotas: { inbound_webhooks: 2 } })).status).toBe(200);
   for (const path of ['/secrets/HOOK', `/secrets/HOOK?team_id=${team.id}`])
     await ann.client.put(path, { value: 'a secret of the hook' });
-  const hook = { name: 'h', scheme: 'github', secret: '<HOOK>' };
+  const hook = { name: 'h', scheme: 'github', secret: 'HOOK' };
   const make = (more: object) => atOnce(4, ann, (client) => client.post('/hooks', { ...hook, ...more }));
   const ofTeam = await make({ team_id: team.id });
   expect(ofTeam.done).toBe(2);

@@ -4,13 +4,7 @@ import { FormDialog } from '../../ui/form-dialog.tsx';
 import { words } from './quota-words.ts';
 
 /** What only people have. */
-const OWN: readonly QuotaState['name'][] = [
-  'inbound_webhooks',
-  'event_sources',
-  'chats',
-  'tokens',
-  'clients',
-];
+const OWN: readonly QuotaState['name'][] = ['chats', 'tokens', 'clients'];
 // Safe: they are the table's own names.
 const NAMES = (Object.keys(words.names) as QuotaState['name'][]).filter((name) => name !== 'streams');
 
