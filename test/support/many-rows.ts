@@ -43,7 +43,8 @@ export interface ManyRows {
   words: readonly string[];
 }
 
-function manyRows(counts: RowCounts, endMs: number): ManyRows {
+/** The rows that `insertManyRows` stores. */
+export function manyRows(counts: RowCounts, endMs: number): ManyRows {
   const startMs = endMs - YEAR_MS;
   const stepOf = (table: keyof RowCounts): number => YEAR_MS / (counts[table] + 1);
   return {
