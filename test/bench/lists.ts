@@ -1,8 +1,8 @@
 /**
- * Times first and deep pages of lists on a database with many rows, what the index of names costs a run, and how
- * fast retention removes runs: `npm run bench:lists [runs] [tasks] [events of a run] [--data=FOLDER] [--write]`,
- * 1,000,000, 100,000 and 10 by default. With a folder the rows are kept there, and the next call with the same
- * numbers uses them again; `--fill` only makes them.
+ * Times first and deep pages of lists on a database with many rows, what the index of names costs a run,
+ * and how fast retention removes runs: `npm run bench:lists [runs] [tasks] [events of a run]
+ * [--data=FOLDER] [--write]`, 1,000,000, 100,000 and 10 by default. With a folder the rows are kept there,
+ * and the next call with the same numbers uses them again; `--fill` only makes them.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -197,10 +197,16 @@ async function withoutSearch(): Promise<number> {
   return ms;
 }
 
+/** Without ids and times. */
+function shownPath(path: string): string {
+  const withoutIds = path.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…');
+  return withoutIds.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '…');
+}
+
 const table: string[] = [];
 for (const list of LISTS) {
   const line = [
-    `\`${list.path.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…').replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '…')}\``,
+    `\`${shownPath(list.path)}\``,
     list.who === admin ? 'administrator' : 'builder',
     await times(list),
     list.deep ? await times(list, list.deep) : '',
@@ -232,8 +238,10 @@ const body = [
   '',
   `\`npm run bench:lists\`, Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}: ` +
     `${format(runs)} runs of a year, ${format(tasks)} undecided human tasks, ${format(runs * eventsOfRun)} ` +
-    `events, ${format(counts.entries)} entries of the audit log, 10,000 each of users, workflows, agents and ` +
-    `items; ${size?.database} altogether, made in ${filled.minutes.toFixed(0)} minutes. API, PostgreSQL (without ` +
+    `events, ${format(counts.entries)} entries of the audit log, 10,000 each of users, ` +
+    `workflows, agents and ` +
+    `items; ${size?.database} altogether, made in ${filled.minutes.toFixed(0)} minutes. API, ` +
+    `PostgreSQL (without ` +
     'fsync) and the bench are on the same two cores. Milliseconds of one request after another, median and ' +
     `99th percentile of ${REQUESTS}. The deep page begins in the middle of the list. The builder has a ` +
     'hundredth of the runs.',
@@ -242,7 +250,8 @@ const body = [
   '| --- | --- | ---: | ---: |',
   ...table,
   '',
-  `The trigram index of runs takes ${size?.search} of their ${size?.runs}. A run's row and three changes of its ` +
+  `The trigram index of runs takes ${size?.search} of their ${size?.runs}. A run's row and ` +
+    `three changes of its ` +
     `status take ${(cost.with / cost.without).toFixed(2)} times as long with it as without ` +
     `(${cost.with.toFixed(2)} and ${cost.without.toFixed(2)} ms, in turns).`,
   '',

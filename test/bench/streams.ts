@@ -1,8 +1,8 @@
 /**
  * Memory of an API with many open streams and many waiting human tasks, while events arrive, people look at
- * their tasks, and a tenth as many clients again stop reading their streams; and how long it takes until all
- * who read have an event: `npm run bench:streams [streams] [tasks] [seconds] [--write]`, 1,000, 10,000 and 120
- * by default.
+ * their tasks, and a tenth as many clients again stop reading their streams; and how long it takes until
+ * all who read have an event: `npm run bench:streams [streams] [tasks] [seconds] [--write]`, 1,000, 10,000
+ * and 120 by default.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
@@ -128,19 +128,23 @@ const body = [
   '### Many streams',
   '',
   `\`npm run bench:streams\`, Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}: ` +
-    `${streams} streams of ${PEOPLE} people, half of one run and half of all, while ${tasks} human tasks wait, ` +
+    `${streams} streams of ${PEOPLE} people, half of one run and half of all, while ${tasks} ` +
+    `human tasks wait, ` +
     `${EVENTS_PER_SECOND} events a second arrive and somebody reads the list of tasks every second, for ` +
     `${seconds} s; API, PostgreSQL and bench on the same two cores. Memory of the API (resident): ` +
     `${mib(before)} MiB before, ${mib(opened)} MiB with all streams open ` +
-    `(${(((opened - before) * 1024) / streams).toFixed(0)} KiB each); then ${slow} more clients open streams and ` +
+    `(${(((opened - before) * 1024) / streams).toFixed(0)} KiB each); then ${slow} more ` +
+    `clients open streams and ` +
     'do not read them. The most in each tenth of the time, MiB:',
   '',
   `| ${peaks.map((_, index) => `${(index + 1) * 10} %`).join(' | ')} |`,
   `| ${peaks.map(() => '---:').join(' | ')} |`,
   `| ${peaks.map(mib).join(' | ')} |`,
   '',
-  `The streams got ${received.toLocaleString('en-US')} events of ${(appended * streams).toLocaleString('en-US')}. ` +
-    `All streams had the events of a second ${percentile(delays, 0.5).toFixed(0)} ms after they were stored ` +
+  `The streams got ${received.toLocaleString('en-US')} events of ` +
+    `${(appended * streams).toLocaleString('en-US')}. ` +
+    `All streams had the events of a second ${percentile(delays, 0.5).toFixed(0)} ms after ` +
+    `they were stored ` +
     `(median; 99th percentile ${percentile(delays, 0.99).toFixed(0)} ms; in ${delays.length} of ` +
     `${times.length} seconds). The ` +
     `list of tasks took ${percentile(times, 0.5).toFixed(0)} ms (median; 99th percentile ` +
