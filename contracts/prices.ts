@@ -1,7 +1,7 @@
 import * as z from 'zod';
 
 /** The most that a price can be. */
-export const dollars = z.number().min(0).max(1_000_000_000);
+export const dollars = z.number().min(0).max(999_999_999);
 
 /** `configuration.price` of an agent: what its owner pays for it (docs/budgets.md#prices). */
 export const ownPrice = z.strictObject({

@@ -129,16 +129,16 @@ begin
   -- the source is bound to another sender.
   if emitted > 0 then
     insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event, run_id)
-    select gen_random_uuid(), r.owner_id, e.event ->> 'source', e.event ->> 'id', e.event ->> 'type',
-           e.event ->> 'subject', e.emitted_at, e.event, p_run
+    select gen_random_uuid(), r.owner_id, m.event ->> 'source', m.event ->> 'id', m.event ->> 'type',
+           m.event ->> 'subject', m.emitted_at, m.event, p_run
       from (select i.data -> 'event' as event, i.emitted_at
               from json_to_recordset(p_events)
                      as i (key text, data json, emits boolean, emitted_at timestamptz)
              where i.emits
                and exists (select from run_event f
-                            where f.run_id = p_run and f.key = i.key and f.seq > r.last_seq)) e
+                            where f.run_id = p_run and f.key = i.key and f.seq > r.last_seq)) m
      where not exists (select from event_source b
-                        where b.holder_id = r.owner_id and b.source = e.event ->> 'source'
+                        where b.holder_id = r.owner_id and b.source = m.event ->> 'source'
                           and (b.client_id is not null or b.user_id <> r.owner_id))
     on conflict (owner_id, source, event_id) do nothing;
     perform pg_notify('inbound_event', '');

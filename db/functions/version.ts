@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611232204;
-export const functionsDigest = 'd63798654f13a5b39726cf4378fc2dbee9d7a03454ba7db24748d3978c407bd6';
+export const functionsVersion = 202611232308;
+export const functionsDigest = '339f201f85072b573d465fa685531919a8fc77e536e0ed199d598ac3c49d599d';
