@@ -1,8 +1,8 @@
 /** Child runs: which of them end with their parent, and how they are retried. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Client as TemporalClient, Connection } from '@temporalio/client';
 import { runWorkflowId } from '../../contracts/temporal.ts';
+import { createTemporalClient } from '../../temporal/client.ts';
 import type { Client } from '../support/app.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
 import {
@@ -149,10 +149,10 @@ test('the output of a child is that of its task, or nothing with `return: none`'
 
 /** Puts a run's execution back to before it created its child, as a restore of an older Temporal does. */
 async function forgetChild(id: string): Promise<void> {
-  const { address, namespace } = platform.temporal;
-  const connection = await Connection.connect({ address });
+  const { namespace } = platform.temporal;
+  const { connection, workflow: executions } = createTemporalClient(platform.temporal);
   try {
-    const handle = new TemporalClient({ connection, namespace }).workflow.getHandle(runWorkflowId(id));
+    const handle = executions.getHandle(runWorkflowId(id));
     const events = (await handle.fetchHistory()).events ?? [];
     const creation = events.findIndex(
       (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'createChildRun',

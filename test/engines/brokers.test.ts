@@ -441,8 +441,8 @@ function withKafka(broker: Kafka): void {
         list.map(({ payload }) => payload.n),
       );
       const unique = new Set(seen.flat());
-      // What came while members joined may be given twice.
-      expect(unique.size).toBeGreaterThan(n / 2);
+      // Each has taken 20; what came while members joined may be given twice.
+      expect(unique.size).toBeGreaterThan(20);
       const next = await call('share', { subscription: { consume: { amount: 1_000, for_ms: 1_500 } } });
       for (const { payload } of next) unique.add(payload.n);
       const first = Math.min(...unique);
