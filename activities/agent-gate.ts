@@ -65,6 +65,8 @@ export interface Earlier {
 interface Row {
   runId: string;
   key: string;
+  /** As this attempt has claimed the key. */
+  claim: number;
 }
 
 /** How often a waiting call asks again, at least and at most. */
@@ -161,7 +163,7 @@ export class AgentGate {
     return true;
   }
 
-  async #takeTurn(turn: Turn, isRepeat: boolean): Promise<void> {
+  async #takeTurn(turn: Turn & Row, isRepeat: boolean): Promise<void> {
     const { orm } = this.#deps;
     const state = await takeTurn(orm.em.fork(), turn);
     if (state.state === 'calling') {

@@ -48,7 +48,7 @@ export interface Invocation {
   /** Budgets and limits of the agent. */
   gate?: AgentGate;
   /** Admits the call: what it ends with instead, or null. */
-  enter?(row: InvocationRow, begun: Begun): Promise<Invoked | null>;
+  enter?(row: ClaimedRow, begun: Begun): Promise<Invoked | null>;
   call(calling: Calling): Promise<Invoked>;
   /** If given, the outcome is stored at once, and then this is called. */
   stored?: ((key: string) => Promise<void>) | undefined;
@@ -100,7 +100,8 @@ async function callOrRecall(
     claim = begun.claim;
     await invocation.prepare(begun);
     const result =
-      (await invocation.enter?.(row, begun)) ?? (await callNow(deps, row, input, invocation, begun, call));
+      (await invocation.enter?.({ ...row, claim }, begun)) ??
+      (await callNow(deps, row, input, invocation, begun, call));
     if (result.awaits) {
       invocation.gate?.passOn();
       return result;
@@ -110,7 +111,7 @@ async function callOrRecall(
     await keepResult(deps, { ...row, claim }, input, invocation, result);
     await release(deps, row, invocation);
     await unawaited(deps, row, invocation);
-    await invocation.gate?.leave(row, null, false);
+    await invocation.gate?.leave({ ...row, claim }, null, false);
     return result;
   } catch (error) {
     if (error instanceof Fault && claim !== null) await invocation.gate?.note(error);
@@ -123,7 +124,8 @@ async function callOrRecall(
     if (claim !== null && !isRepeated && (error instanceof Fault || call.signal.aborted))
       await unawaited(deps, row, invocation);
     // What a worker that stops has cut off says nothing of the agent.
-    await invocation.gate?.leave(row, isRepeated ? failure : error, call.signal.aborted && !isRepeated);
+    const left = { ...row, claim: claim ?? 0 };
+    await invocation.gate?.leave(left, isRepeated ? failure : error, call.signal.aborted && !isRepeated);
     throw failure;
   }
 }

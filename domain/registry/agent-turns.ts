@@ -176,11 +176,18 @@ export async function endTurn(
   return row?.circuit ?? null;
 }
 
-/** A call that waits for its turn has not begun: its claim goes. */
-export async function unclaim(em: EntityManager, { runId, key }: Pick<Turn, 'runId' | 'key'>): Promise<void> {
+/**
+ * A call that waits for its turn has not begun: its claim goes, unless another attempt has claimed the key
+ * since, which may have made the call.
+ */
+export async function unclaim(
+  em: EntityManager,
+  { runId, key, claim }: Pick<Turn, 'runId' | 'key'> & { claim: number },
+): Promise<void> {
   await em.execute(
-    'delete from invocation where run_id = ? and key = ? and finished_at is null and progress is null',
-    [runId, key],
+    `delete from invocation
+      where run_id = ? and key = ? and claims = ? and finished_at is null and progress is null`,
+    [runId, key, claim],
   );
 }
 

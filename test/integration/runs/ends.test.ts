@@ -9,6 +9,7 @@ import {
   finishInvocation,
   keepOutcomes,
 } from '../../../domain/runs/invocations.ts';
+import { unclaim } from '../../../domain/registry/agent-turns.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { insertRun } from '../../support/human-tasks.ts';
 
@@ -106,6 +107,13 @@ test('of two attempts of a call, only the one that has claimed its key last stor
   expect(await stored('b')).toBeNull();
   expect(await failInvocation(em, run, 'b', error, undefined, 2)).toBe(true);
   expect(await stored('b')).toEqual(error);
+  // The first attempt waits for its turn, unseen: it does not take the claim of the second.
+  expect([await begin('c'), await begin('c')]).toEqual([1, 2]);
+  await unclaim(em, { runId: run, key: 'c', claim: 1 });
+  expect(await finishInvocation(em, run, 'c', { output: 2 }, undefined, 2)).toBe(true);
+  await begin('d');
+  await unclaim(em, { runId: run, key: 'd', claim: 1 });
+  expect(await begin('d')).toBe(1);
 });
 
 test('no database function locks a run for update', async () => {

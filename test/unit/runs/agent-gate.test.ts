@@ -22,7 +22,7 @@ test("a question about a budget that nobody answers ends the agent's question be
   expect(ended.reply).toEqual({ ...then, decision: null });
   // The agent is told without a turn and without its budget.
   const rules = { budgeted: true, limits: { concurrency: 1 }, pricesVersion: 0 };
-  const row = { runId: 'r', key: 'k' };
+  const row = { runId: 'r', key: 'k', claim: 1 };
   const earlier = { isRepeat: false, isMadeAgain: false };
   expect(await ended.enter(row, { name: 'a' } as never, rules, earlier)).toBeNull();
 });
