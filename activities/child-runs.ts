@@ -35,7 +35,8 @@ export function childRunActivities(deps: ActivityDeps): ChildRunActivities {
         return { ...appended, ...(done === null ? {} : { done }) };
       }
       const before = await createdBefore(em, input);
-      if (before !== null) return { closed: false, before };
+      // The workflow takes the batch as written; the log has the creation already, and leaves it out.
+      if (before !== null) return { ...(await appendAnd(deps, input)), before };
       const appended = await insertChild(deps, input);
       if (!appended.closed) await startRun(deps, input.child_run_id);
       return appended;

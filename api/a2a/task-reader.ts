@@ -46,7 +46,7 @@ export async function presenting(call: A2ACall, em: EntityManager, row: TaskRow)
   return {
     link: await linksOf({ keys: call.deps.keys, baseUrl: call.deps.env.BASE_URL, em }, row),
     asks: open.length > 0,
-    answerable: mayAnswer(call.actor, open),
+    answerable: await mayAnswer(em, call.actor, open),
     extensions: call.extensions,
   };
 }

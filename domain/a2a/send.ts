@@ -9,11 +9,11 @@ import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { isInterruptedState, isTerminalState, type A2AMessage } from '../../contracts/a2a/objects.ts';
 import { INVOCATION_METADATA } from '../../contracts/invocation-key.ts';
-import { withAbsentPeople } from '../auth/absences.ts';
+import { withAbsentPeople, withKeptAbsentPeople } from '../auth/absences.ts';
 import { hasRole, type Actor } from '../auth/actor.ts';
 import { AppError, forbidden, invalid } from '../errors.ts';
 import { decide, loadForChange } from '../hitl/service.ts';
-import { isCandidate, isExcluded } from '../hitl/policy.ts';
+import { refusalToAct } from '../hitl/policy.ts';
 import { TASK_COLUMNS, type HumanTask } from '../hitl/human-task.ts';
 import { callingRunOf } from '../runs/calling-run.ts';
 import { invokeAgent } from '../runs/invoke.ts';
@@ -196,16 +196,15 @@ export async function openQuestions(
   );
 }
 
-/** Whether the caller may decide at least one of the questions. */
-export function mayAnswer(actor: Actor, open: readonly HumanTask[]): boolean {
-  return (
-    hasRole(actor, 'approver') &&
-    open.some(
-      (task) =>
-        !isExcluded(actor, task) &&
-        (isCandidate(actor, task) || task.claimed_by === actor.id || hasRole(actor, 'admin')),
-    )
-  );
+/** Whether the caller, perhaps as a deputy, may decide at least one of the questions: as `answer` does. */
+export async function mayAnswer(
+  em: EntityManager,
+  actor: Actor,
+  open: readonly HumanTask[],
+): Promise<boolean> {
+  if (open.length === 0) return false;
+  const person = await withKeptAbsentPeople(em, actor);
+  return open.some((task) => refusalToAct(person, task) === null);
 }
 
 /**

@@ -8,6 +8,7 @@ import { appendEvents } from '../../../domain/runs/events.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { humanTask } from '../../support/definitions.ts';
 import { insertTask } from '../../support/human-tasks.ts';
+import { until } from '../../support/platform.ts';
 
 const V1 = { headers: { 'a2a-version': '1.0' } };
 
@@ -109,4 +110,27 @@ test('a question that an earlier version stored as a message is shown as it is',
       [JSON.stringify(stored), id],
     );
   expect((await taskOf(id)).status.message).toMatchObject(stored);
+});
+
+test('a deputy learns from tasks and lists that they may answer for somebody absent', async () => {
+  const [sender, absent] = await Promise.all(
+    [1, 2].map(() => app.createUser({ roles: ['builder', 'approver'] })),
+  );
+  if (!sender || !absent) throw new Error('unreachable');
+  const asSender = await app.as(sender);
+  const message = { messageId: uuidv7(), role: 'ROLE_USER', parts: [{ text: 'Pay' }] };
+  const configuration = { returnImmediately: true };
+  const { id } = (await asSender.post(`${base}/message:send`, { message, configuration }, V1)).body.task;
+  const candidates = { users: [absent.username], roles: [], groups: [] };
+  await show(id, 1, 'waiting', [await insertTask(app.orm, id, { candidates })]);
+  const answerable = async (): Promise<unknown[]> => {
+    const { body: task } = await asSender.get(`${base}/tasks/${id}`, V1);
+    const { body: list } = await asSender.get(`${base}/tasks?historyLength=10`, V1);
+    return [task, ...list.tasks].map(({ status }) => status.message.metadata.answerable);
+  };
+  expect(await answerable()).toEqual([false, false]);
+  const away = { deputy: sender.username, until: new Date(Date.now() + 86_400_000).toISOString() };
+  expect((await (await app.as(absent)).post('/absences', away)).status).toBe(201);
+  await until(answerable, ([first]) => first === true);
+  expect(await answerable()).toEqual([true, true]);
 });

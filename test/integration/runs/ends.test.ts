@@ -1,5 +1,8 @@
 /** Runs of one tree that end at the same time. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { childRunActivities } from '../../../activities/child-runs.ts';
+import type { ActivityDeps } from '../../../activities/deps.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
 import { createOrm, type Orm } from '../../../db/orm.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
@@ -125,4 +128,37 @@ test('no database function locks a run for update', async () => {
     expect.arrayContaining(['append_run_events', 'end_lone_run', 'lock_human_task']),
   );
   expect(functions.filter(({ body }) => /\bfor update\b/.test(body)).map(({ name }) => name)).toEqual([]);
+});
+
+test('a parent that finds its child from before a restore writes what else its request carries', async () => {
+  const { id: owner } = await app.user('builder');
+  const parent = await insertRun(orm, { owner, status: 'running' });
+  const child = await insertRun(orm, { owner, parent });
+  const event = (key: string, data = {}) =>
+    serviceEvent({ key, type: EVENT.childCreated, message: key, data });
+  const created = (id: string) => event('child-created', { child_run_id: id });
+  const append = { events: [created(child)], projection: null, acks: [] };
+  await orm.em.fork().transactional((em) => appendEvents(em, parent, append));
+  const [signal, planned] = [randomUUID(), randomUUID()];
+  await rows(`insert into run_signal (id, run_id, kind, payload) values (?, ?, 'resume', '{}')`, [
+    signal,
+    parent,
+  ]);
+  // Nothing is sent: there is no signal, and no run starts.
+  const { createChildRun } = childRunActivities({ orm } as unknown as ActivityDeps);
+  const batch = { events: [event('new'), created(planned)], projection: null, acks: [signal] };
+  const request = { run_id: parent, child_run_id: planned, task: '/do/0/sub', input: {}, batch };
+  const answer = await createChildRun({ ...request, workflow: { id: planned, revision: 1 } });
+  expect(answer).toEqual({ closed: false, before: child });
+  expect(
+    await rows(`select key, data ->> 'child_run_id' as child from run_event where run_id = ? order by seq`, [
+      parent,
+    ]),
+  ).toEqual([
+    { key: 'child-created', child },
+    { key: 'new', child: null },
+  ]);
+  expect(
+    await rows(`select received_at is not null as received from run_signal where id = ?`, [signal]),
+  ).toEqual([{ received: true }]);
 });

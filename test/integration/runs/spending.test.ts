@@ -306,3 +306,17 @@ test('one page of budgets is read by indexes, however many runs of others have o
 test('usage is read up to the last day that there is', async () => {
   expect((await client.get('/usage?to=9999-12-31T12:00:00Z')).status).toBe(200);
 });
+
+test('a price from before 1970 is refused, and one that begins with 1970 is not', async () => {
+  const admin = await app.as('admin');
+  const price = { model: 'old-model', input_per_million_usd: 1, output_per_million_usd: 1 };
+  for (const validFrom of ['0001-01-01T00:00:00Z', '0099-12-31T00:00:00Z', '1969-12-31T23:59:59.999Z']) {
+    const { status, body } = await admin.post('/prices', { ...price, valid_from: validFrom });
+    expect([status, body.errors?.[0]]).toMatchObject([422, { pointer: '/valid_from', code: 'out_of_range' }]);
+  }
+  const first = await admin.post('/prices', { ...price, valid_from: '1970-01-01T00:00:00Z' });
+  expect(first.status).toBe(201);
+  const early = { ...price, valid_from: '0001-01-01T00:00:00Z' };
+  const changed = await admin.put(`/prices/${first.body.id}`, early);
+  expect(changed.status).toBe(422);
+});
