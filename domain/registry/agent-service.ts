@@ -123,10 +123,15 @@ export async function getAgent(em: EntityManager, actor: Actor, id: string): Pro
   return agent;
 }
 
-const AGENT = new Prepared('select * from agent where id = ?');
-const SKILLS = new Prepared('select * from agent_skill where agent_id = ? order by id');
+// Not `*`: once a migration has added a column, PostgreSQL refuses a plan of it that a connection has made.
+const columnsOf = ({ meta }: { meta: { properties: object } }): string =>
+  Object.keys(meta.properties).join(', ');
+const AGENT = new Prepared(`select ${columnsOf(Agent)} from agent where id = ?`);
+const SKILLS = new Prepared(
+  `select ${columnsOf(AgentSkill)} from agent_skill where agent_id = ? order by id`,
+);
 const VERSIONS = new Prepared(
-  `select * from agent_version
+  `select ${columnsOf(AgentVersion)} from agent_version
     where agent_id = ? and not ${versionsExceed('?::uuid', String(LARGEST_RECORD_BYTES))} order by id desc`,
 );
 

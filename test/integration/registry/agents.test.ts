@@ -481,3 +481,16 @@ test('the same Idempotency-Key registers one agent', async () => {
   expect(again.body).toEqual(first.body);
   expect(again.headers.get('idempotency-replayed')).toBe('true');
 });
+
+test('a copy of the API reads agents on after a newer release has added columns', async () => {
+  const { id } = await create();
+  const readAtOnce = () => Promise.all(Array.from({ length: 20 }, () => builder.get(`/agents/${id}`)));
+  const before = await readAtOnce();
+  for (const table of ['agent', 'agent_version', 'agent_skill'])
+    await t.orm.em.fork().execute(`alter table ${table} add column of_a_newer_release text`);
+  const after = await readAtOnce();
+  expect(after.map(({ status, body }) => ({ status, body }))).toEqual(
+    before.map(({ body }) => ({ status: 200, body })),
+  );
+  expect((await builder.patch(`/agents/${id}`, { description: 'Changed' })).status).toBe(200);
+});
