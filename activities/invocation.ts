@@ -92,39 +92,38 @@ async function callOrRecall(
   invocation: Invocation,
   call: UnderWay,
 ): Promise<Invoked> {
-  let claim: number | null = null;
+  let mine: ClaimedRow | null = null;
   try {
     const begun = await begin(deps, row, input, invocation);
     if (begun.result) return begun.result;
     if (begun.error) throw new Fault(begun.error);
-    claim = begun.claim;
+    mine = { ...row, claim: begun.claim };
     await invocation.prepare(begun);
     const result =
-      (await invocation.enter?.({ ...row, claim }, begun)) ??
-      (await callNow(deps, row, input, invocation, begun, call));
+      (await invocation.enter?.(mine, begun)) ?? (await callNow(deps, row, input, invocation, begun, call));
     if (result.awaits) {
       invocation.gate?.passOn();
       return result;
     }
     // First: who finds the outcome after a kill does not come here again.
     await invocation.gate?.passToRun();
-    await keepResult(deps, { ...row, claim }, input, invocation, result);
+    await keepResult(deps, mine, input, invocation, result);
     await release(deps, row, invocation);
     await unawaited(deps, row, invocation);
-    await invocation.gate?.leave({ ...row, claim }, null, false);
+    await invocation.gate?.leave(mine, null, false);
     return result;
   } catch (error) {
-    if (error instanceof Fault && claim !== null) await invocation.gate?.note(error);
+    if (error instanceof Fault && mine) await invocation.gate?.note(error);
     const failure = failureOf(call, error, 'The invocation');
-    if (claim !== null && error instanceof Fault && !call.signal.aborted) {
-      await keepFault(deps, { ...row, claim }, input, invocation, error);
+    if (mine && error instanceof Fault && !call.signal.aborted) {
+      await keepFault(deps, mine, input, invocation, error);
       await release(deps, row, invocation);
     }
     const isRepeated = isStopping(call);
-    if (claim !== null && !isRepeated && (error instanceof Fault || call.signal.aborted))
+    if (mine && !isRepeated && (error instanceof Fault || call.signal.aborted))
       await unawaited(deps, row, invocation);
     // What a worker that stops has cut off says nothing of the agent.
-    const left = { ...row, claim: claim ?? 0 };
+    const left = mine ?? { ...row, claim: 0 };
     await invocation.gate?.leave(left, isRepeated ? failure : error, call.signal.aborted && !isRepeated);
     throw failure;
   }

@@ -4,6 +4,7 @@
  */
 import type { EntityManager } from '../../db/orm.ts';
 import { findWorker, noteSeen, type WorkerCaller } from '../../domain/jobs/worker-tokens.ts';
+import { NotifiedCache } from '../../domain/notified-cache.ts';
 import type { Logger } from '../../config/logger.ts';
 
 /** Longer than a poll. Changes of users and tokens arrive as notifications, which empty it. */
@@ -19,37 +20,31 @@ const SEPARATOR = '\n';
 export class KnownWorkers {
   readonly #fork: () => EntityManager;
   readonly #logger: Logger;
-  /** Whether this process hears of changes. While it does not, nothing is kept. */
-  readonly #isNotified: () => boolean;
-  #known = new Map<string, { worker: WorkerCaller; untilMs: number }>();
-  #generation = 0;
+  readonly #known: NotifiedCache<WorkerCaller>;
   #seen = new Map<string, Set<string>>();
   #seenSinceMs = 0;
   #toNote: { agent_id: string; holder: string; worker: string }[] = [];
   #timer: NodeJS.Timeout | null = null;
 
+  /** `isNotified`: whether this process hears of changes. While it does not, nothing is kept. */
   constructor(deps: { fork: () => EntityManager; logger: Logger; isNotified: () => boolean }) {
     this.#fork = deps.fork;
     this.#logger = deps.logger;
-    this.#isNotified = deps.isNotified;
+    this.#known = new NotifiedCache({ isNotified: deps.isNotified, keptMs: KEPT_MS, most: MAX_WORKERS });
   }
 
   /** Null for a token that does not count. */
   async find(token: string, { mayBeKept }: { mayBeKept: boolean }): Promise<WorkerCaller | null> {
-    const kept = mayBeKept && this.#isNotified() ? this.#known.get(token) : undefined;
-    if (kept !== undefined && kept.untilMs > performance.now()) return kept.worker;
-    const generation = this.#generation;
+    const kept = mayBeKept ? this.#known.get(token) : undefined;
+    if (kept !== undefined) return kept;
+    const keep = this.#known.reading();
     const worker = await findWorker(this.#fork(), token);
-    if (worker !== null && generation === this.#generation && this.#isNotified()) {
-      if (this.#known.size >= MAX_WORKERS) this.#known.clear();
-      this.#known.set(token, { worker, untilMs: performance.now() + KEPT_MS });
-    }
+    if (worker !== null) keep(token, worker);
     return worker;
   }
 
   /** Whenever somebody's rights may have changed. */
   clear(): void {
-    this.#generation++;
     this.#known.clear();
   }
 
