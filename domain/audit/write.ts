@@ -69,7 +69,8 @@ export const SYSTEM_ORIGIN: AuditOrigin = {
 const MAX_TEXT = 300;
 const MAX_DATA = 8_000;
 
-const COLUMNS = [
+/** All but the id, the time and `data`. */
+export const AUDIT_COLUMNS = [
   'actor_id',
   'actor_name',
   'action',
@@ -82,8 +83,8 @@ const COLUMNS = [
   'address',
   'user_agent',
   'request_id',
-  'data',
 ] as const;
+const COLUMNS = [...AUDIT_COLUMNS, 'data'] as const;
 
 const INSERT = new Prepared(
   `insert into audit_entry (${COLUMNS.join(', ')})

@@ -9,7 +9,7 @@ import { fault } from '../../contracts/fault.ts';
 import type { ConversationOrigin, ConversationRef, TurnRequest } from '../../contracts/tool-loop.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { ChatMessage, TurnMessages } from '../ports.ts';
-import { storable } from '../storable.ts';
+import { storable, storableJson } from '../storable.ts';
 import { holdAgain, holdSession, remember, type Holder } from './sessions.ts';
 import type { StoredTool } from './tools.ts';
 
@@ -46,8 +46,8 @@ export async function openConversation(
       holder.visit,
       given.agent_id,
       session?.id ?? null,
-      JSON.stringify(storable(given.input ?? null)),
-      JSON.stringify(storable(given.tools)),
+      storableJson(given.input ?? null),
+      storableJson(given.tools),
       JSON.stringify(session?.history ?? []),
     ],
   );
@@ -120,7 +120,7 @@ export async function beginTurn(
      values (?, ?, ?::json, ?)
      on conflict (conversation_id, turn) do update set attempts = t.attempts + 1
      returning attempts, outcome`,
-    [id, number, JSON.stringify(storable(answers)), repair === undefined ? null : storable(repair)],
+    [id, number, storableJson(answers), repair === undefined ? null : storable(repair)],
   );
   const turns = await em.execute<TurnMessages[]>(
     `select answers, repair, messages from conversation_turn
@@ -174,7 +174,7 @@ export async function storeTurn(
     await inner.execute(
       `update conversation_turn set messages = ?::json, outcome = ?::json, finished_at = clock_timestamp()
         where conversation_id = ? and turn = ?`,
-      [JSON.stringify(storable(messages)), JSON.stringify(storable(stored)), id, turn],
+      [storableJson(messages), storableJson(stored), id, turn],
     );
     return stored;
   });

@@ -3,7 +3,7 @@ import { standardError, type DslError } from '../../contracts/dsl-error.ts';
 import { TERMINAL_STATUSES, type TerminalStatus } from '../../contracts/run-events.ts';
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import { isOneOf } from '../../db/sql.ts';
-import { storable } from '../storable.ts';
+import { storableJson } from '../storable.ts';
 import { CheckEffort, type Check } from './checks.ts';
 import { CALL, JUDGE } from './definition.ts';
 import type { EvaluationStatus } from './evaluation.ts';
@@ -170,7 +170,7 @@ async function store(
     `update evaluation_case c set given = k.given, results = k.results, marks = k.marks
        from json_to_recordset(?::json) as k (number int, given json, results json, marks text[])
       where c.evaluation_id = ? and c.number = k.number`,
-    [JSON.stringify(storable(kept)), id],
+    [storableJson(kept), id],
   );
 }
 

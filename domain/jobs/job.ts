@@ -8,7 +8,7 @@ import { BROKEN_TASK_STATUSES, TERMINAL_STATUSES } from '../../contracts/run-eve
 import type { EntityManager } from '../../db/orm.ts';
 import { isNoneOf, isOneOf } from '../../db/sql.ts';
 import type { PinnedAgent } from '../ports.ts';
-import { storable } from '../storable.ts';
+import { storableJson } from '../storable.ts';
 
 export const JOB_OUTCOMES = ['completed', 'failed', 'timed_out', 'cancelled'] as const;
 export type JobOutcome = (typeof JOB_OUTCOMES)[number];
@@ -82,8 +82,8 @@ export async function createJob(
       agent.version,
       agent.owner_id,
       job.queue,
-      job.input === null ? null : JSON.stringify(storable(job.input)),
-      JSON.stringify(storable(job.configuration)),
+      job.input === null ? null : storableJson(job.input),
+      storableJson(job.configuration),
       JSON.stringify(agent.output_schema),
       job.repeatable,
       job.maxAttempts,

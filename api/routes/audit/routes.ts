@@ -7,7 +7,7 @@ import type { Actor } from '../../../domain/auth/actor.ts';
 import { userIdOf } from '../../../domain/auth/actor.ts';
 import { listAudit, type AuditEntry, type AuditFilter, type AuditKey } from '../../../domain/audit/list.ts';
 import { verifyAudit } from '../../../domain/audit/verify.ts';
-import { CREDENTIALS, OUTCOMES, VIAS } from '../../../domain/audit/write.ts';
+import { AUDIT_COLUMNS, CREDENTIALS, OUTCOMES, VIAS } from '../../../domain/audit/write.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { CSV, csvLine } from '../../csv.ts';
 import type { AppDeps } from '../../deps.ts';
@@ -201,22 +201,7 @@ async function* ndjsonLines(rows: AsyncIterable<AuditEntry>): AsyncGenerator<str
   for await (const row of rows) yield `${JSON.stringify(present(row))}\n`;
 }
 
-const COLUMNS = [
-  'id',
-  'at',
-  'actor_id',
-  'actor_name',
-  'action',
-  'outcome',
-  'object_type',
-  'object_id',
-  'credential',
-  'credential_id',
-  'via',
-  'address',
-  'user_agent',
-  'request_id',
-] as const;
+const COLUMNS = ['id', 'at', ...AUDIT_COLUMNS] as const;
 
 async function* csvLines(rows: AsyncIterable<AuditEntry>): AsyncGenerator<string> {
   yield csvLine([...COLUMNS, 'data']);
