@@ -9,7 +9,9 @@ import {
   chownSync,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -103,13 +105,22 @@ async function canUse(path: string, user: User, flag: '-w' | '-x'): Promise<bool
 function copyBinaries(binDir: string): string {
   const source = dirname(binDir);
   const hash = createHash('sha256').update(source).digest('hex').slice(0, 16);
-  const target = `/var/tmp/cadenza-postgres-${hash}`;
+  const target = `/var/tmp/cadenza-postgresql-${hash}`;
   if (!existsSync(target)) {
     const partial = `${target}.${process.pid}`;
     rmSync(partial, { recursive: true, force: true });
     cpSync(source, partial, { recursive: true, verbatimSymlinks: true });
-    chmodSync(partial, 0o755);
+    for (const path of ['.', ...readdirSync(partial, { encoding: 'utf8', recursive: true })])
+      letEverybodyRead(join(partial, path));
     renameSync(partial, target);
   }
   return join(target, basename(binDir));
+}
+
+/** Made with a strict `umask`, an installation is for its owner only. */
+function letEverybodyRead(path: string): void {
+  const entry = lstatSync(path);
+  if (entry.isSymbolicLink()) return;
+  const mode = entry.mode & 0o777;
+  chmodSync(path, mode | 0o444 | (mode & 0o100 ? 0o111 : 0));
 }

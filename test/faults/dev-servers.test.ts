@@ -2,7 +2,7 @@
  * The embedded servers and the remains of kills: stale and wrong files, incomplete data, processes of the
  * last start.
  */
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import pg from 'pg';
 import { isAlive } from '../../dev/os-process.ts';
 import { choosePort } from '../../dev/ports.ts';
 import { startPostgres, type EmbeddedPostgres } from '../../dev/postgres.ts';
-import type { RootMode } from '../../dev/postgres-account.ts';
+import { choosePostgresAccount, type RootMode } from '../../dev/postgres-account.ts';
 import { findTemporalBinary } from '../../dev/temporal-binary.ts';
 import { startTemporal, type EmbeddedTemporal } from '../../dev/temporal.ts';
 import { testUnless } from '../support/outside.ts';
@@ -130,6 +130,27 @@ describe('the embedded PostgreSQL', () => {
     );
   }
 });
+
+testUnless(rootHindrance('user'))(
+  'an installation that only root may read is copied for the user that PostgreSQL runs as',
+  async () => {
+    const installation = join(dataDir, 'installation');
+    mkdirSync(join(installation, 'bin'), { recursive: true, mode: 0o700 });
+    mkdirSync(join(installation, 'share'), { mode: 0o700 });
+    writeFileSync(join(installation, 'bin/postgres'), '#!/bin/sh\ncat "$(dirname "$0")/../share/data"\n', {
+      mode: 0o700,
+    });
+    writeFileSync(join(installation, 'share/data'), 'readable', { mode: 0o600 });
+    const account = await choosePostgresAccount(join(installation, 'bin'), dataDir, 'user');
+    try {
+      const { command, args, ...user } = account.wrap(join(account.binDir, 'postgres'), []);
+      expect(execFileSync(command, args, { ...user, cwd: '/', encoding: 'utf8' })).toBe('readable');
+    } finally {
+      for (const folder of [dirname(account.binDir), account.homeDir])
+        if (folder !== dataDir) rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
 
 describe('the embedded Temporal', () => {
   test('recreates a database whose first start was cut short, and ends a running server', async () => {
