@@ -2175,6 +2175,7 @@ create table write_pause (
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
 -- function prune_audit(days integer, after_seal bigint, max_seals integer) returns TABLE(seal bigint, hash bytea, entries bigint)
 -- function quota_of(p_holder uuid, p_name text) returns bigint
+-- function read_log(p_tx xid8, p_gpos bigint, p_limit integer) returns TABLE(oldest text, behind boolean, tx text, gpos text, run_id uuid, seq integer, type text, at timestamp with time zone, level text, task text, message text, data json, run_owner_id uuid, run_team_id uuid, run_is_child boolean, run_is_open boolean, workflow_id uuid, workflow_name text)
 -- function rights_held(principal uuid) returns uuid[]
 -- function roll_budget(p_subject uuid) returns void
 -- function run_is_live(status text) returns boolean

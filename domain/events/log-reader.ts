@@ -1,6 +1,7 @@
 /** Reads the log of all runs in the order of its positions. */
 import type { EventLevel } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { Conditions } from '../../db/sql.ts';
 import type { Condition } from '../auth/ownership.ts';
 import type { Position } from './position.ts';
@@ -47,19 +48,49 @@ export interface LogFilter {
   workflow_id?: string | undefined;
 }
 
+type PageRow = Row & { oldest: string; behind: boolean };
+
+const COLUMNS = `oldest, behind, tx, gpos, run_id, seq, type, at, level, task, message, data, run_owner_id,
+  run_team_id, run_is_child, run_is_open, workflow_id, workflow_name`;
+
+/** All runs' events, which a process reads again and again: SQL function `read_log`, with one plan. */
+const READ_ALL = new Prepared(`select ${COLUMNS} from read_log(?::xid8, ?::bigint, ?::int)`);
+
 /** Events after a position, oldest first, at most `limit`. */
 export async function readLog(
   em: EntityManager,
   after: Position,
-  { limit, runs, run_id: runId, workflow_id: workflowId }: LogFilter & { limit: number },
+  { limit, ...filter }: LogFilter & { limit: number },
 ): Promise<LogPage> {
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  const rows = isFiltered
+    ? await readSome(em, after, limit, filter)
+    : await READ_ALL.execute<PageRow>(em, [after.tx, after.gpos, limit]);
+  const events = rows
+    .filter((row) => row.run_id !== null)
+    .map((row): LogEvent => {
+      const { tx, gpos, oldest: _oldest, behind: _behind, ...event } = row;
+      return { ...event, at: new Date(event.at), position: { tx, gpos } };
+    });
+  return { events, oldestOpenTx: rows[0]?.oldest ?? after.tx, behind: rows[0]?.behind ?? false };
+}
+
+/**
+ * The same with conditions that differ from reader to reader, so it is planned for each. One statement, so
+ * that the oldest open transaction and the events come from one snapshot. The newest event is found at the end
+ * of the index; with `exists` the planner would scan the table.
+ */
+function readSome(
+  em: EntityManager,
+  after: Position,
+  limit: number,
+  { runs, run_id: runId, workflow_id: workflowId }: LogFilter,
+): Promise<PageRow[]> {
   const where = new Conditions().add('(e.tx, e.gpos) > (?::xid8, ?::bigint)', after.tx, after.gpos);
   if (runs !== undefined) where.add(`(${runs.sql} or e.type like 'io.cadenza.hitl.%')`, ...runs.values);
   if (runId !== undefined) where.add('e.run_id = ?', runId);
   if (workflowId !== undefined) where.add('r.workflow_id = ?', workflowId);
-  // One statement, so that the oldest open transaction and the events come from one snapshot. The newest
-  // event is found at the end of the index; with `exists` the planner would scan the table.
-  const rows = await em.execute<(Row & { oldest: string; behind: boolean })[]>(
+  return em.execute<PageRow[]>(
     `with now as materialized (
        select s.oldest, coalesce((select h.tx >= s.oldest from run_event h
                                    order by h.tx desc, h.gpos desc limit 1), false) as behind
@@ -83,13 +114,6 @@ export async function readLog(
       order by p.tx::bigint, p.gpos::bigint`,
     [...where.values, limit],
   );
-  const events = rows
-    .filter((row) => row.run_id !== null)
-    .map((row): LogEvent => {
-      const { tx, gpos, oldest: _oldest, behind: _behind, ...event } = row;
-      return { ...event, at: new Date(event.at), position: { tx, gpos } };
-    });
-  return { events, oldestOpenTx: rows[0]?.oldest ?? after.tx, behind: rows[0]?.behind ?? false };
 }
 
 /** The start of a reader that wants only events committed from now on. */

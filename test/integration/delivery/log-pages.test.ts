@@ -1,0 +1,89 @@
+/** Pages of the log of all runs: by the function with one plan, and with the conditions of one reader. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
+
+import { readLog, type LogFilter, type LogPage } from '../../../domain/events/log-reader.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { insertManyRows, type RowCounts } from '../../support/many-rows.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
+
+const COUNTS: RowCounts = {
+  users: 20,
+  workflows: 50,
+  agents: 5,
+  items: 5,
+  files: 5,
+  runs: 20_000,
+  tasks: 5,
+  eventsOfRun: 2,
+  entries: 5,
+  deliveries: 5,
+  notifications: 5,
+  jobs: 5,
+};
+const START = { tx: '0', gpos: '-1' };
+const PAGE = 'explain (analyze, buffers, format json) select * from read_log($1, $2, 20)';
+
+let database: TestDatabase;
+let app: TestApp;
+let client: pg.Client;
+
+async function buffersOf(position: readonly [string, string]): Promise<number> {
+  const { rows } = await client.query(PAGE, [...position]);
+  const { Plan: plan } = rows[0]['QUERY PLAN'][0];
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+}
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  app = await startTestApp({ databaseUrl: database.url });
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await insertManyRows(app.orm.em.fork(), COUNTS, Date.UTC(2026, 0, 1));
+});
+afterAll(async () => {
+  await client.end();
+  await app.close();
+  await database.drop();
+});
+
+test('a page reads little, wherever it begins, once it is planned', async () => {
+  const { rows } = await client.query<{ tx: string; gpos: string }>(
+    'select tx::text, gpos::text from run_event order by tx, gpos offset 20000 limit 1',
+  );
+  const [middle] = rows;
+  expect(middle).toBeDefined();
+  const planned = await buffersOf(['0', '-1']);
+  expect(planned).toBeGreaterThan(0);
+  // Each event costs a page of the index, one of the log, and a few for its run and workflow.
+  expect(await buffersOf(['0', '-1'])).toBeLessThan(400);
+  expect(await buffersOf([middle?.tx ?? '', middle?.gpos ?? ''])).toBeLessThan(400);
+  expect(await buffersOf(['9000000000000000000', '-1'])).toBeLessThan(50);
+});
+
+test('all readers get the same events of the same runs, page by page', async () => {
+  const em = app.orm.em.fork();
+  await em.execute(`update workflow set visibility = case when hashtext(id::text) % 2 = 0
+                                                          then 'public' else 'private' end`);
+  await em.execute(`update run set by_grant = hashtext(id::text) % 3 = 0`);
+  await em.execute(
+    `update run set parent_run_id = (select min(id::text)::uuid from run) where hashtext(id::text) % 5 = 0`,
+  );
+  const page = (after: LogPage['events'][number]['position'], filter: LogFilter): Promise<LogPage> =>
+    readLog(em, after, { ...filter, limit: 300 });
+  const kinds = new Set<string>();
+  let after = START;
+  for (let count = 0; count < 4; count++) {
+    const all = await page(after, {});
+    expect(all.events).toHaveLength(300);
+    expect(await page(after, { runs: { sql: 'true', values: [] } })).toEqual(all);
+    all.events.forEach((event) => kinds.add(`${event.run_is_open} ${event.run_is_child}`));
+    after = all.events.at(-1)?.position ?? START;
+  }
+  expect([...kinds].toSorted()).toEqual(['false false', 'false true', 'true false', 'true true']);
+  const newest = { tx: '9000000000000000000', gpos: '-1' };
+  const [end, filtered] = [await page(newest, {}), await page(newest, { runs: { sql: 'true', values: [] } })];
+  expect(end.events).toEqual([]);
+  expect(end.oldestOpenTx).toMatch(/^\d+$/);
+  expect(filtered).toEqual(end);
+});
