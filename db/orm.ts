@@ -43,6 +43,7 @@ export interface OrmOptions {
  */
 export function createOrm(options: OrmOptions): Orm {
   const { statementTimeoutMs = 30_000 } = options;
+  let pool: Pool | undefined;
   const orm = new MikroORM({
     entities,
     subscribers: [new ChangeKeeper()],
@@ -61,7 +62,8 @@ export function createOrm(options: OrmOptions): Orm {
       query_timeout: statementTimeoutMs + 2_000,
       idle_in_transaction_session_timeout: 60_000,
       keepAlive: true,
-      onPoolCreated: (pool: PoolState & Pick<Pool, 'on'>) => {
+      onPoolCreated: (created: Pool) => {
+        pool = created;
         pool.on('connect', (client) => {
           namePrepared(client);
           releaseWhenLost(client);
@@ -75,5 +77,12 @@ export function createOrm(options: OrmOptions): Orm {
   // The ORM's own function leaves `null` and blanks unquoted, so they are not texts, and escapes as in JSON
   // instead of as PostgreSQL does.
   orm.em.getPlatform().marshallArray = arrayLiteral;
+  const close = orm.close.bind(orm);
+  orm.close = async (force) => {
+    await close(force);
+    // The ORM's query builder ends the pool only if it has used it itself. What only sent prepared statements
+    // would keep its connections, and its process, until they have been idle for long enough.
+    if (pool && !pool.ending) await pool.end();
+  };
   return orm;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createOrm, type Orm } from '../../../db/orm.ts';
+import { createOrm, type Orm, type PoolState } from '../../../db/orm.ts';
 import { Prepared } from '../../../db/prepared.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
@@ -67,4 +67,13 @@ test('an error has its SQLSTATE', async () => {
   await expect(SUM.execute(orm.em.fork(), ['no number', 1, '', null])).rejects.toMatchObject({
     code: '22P02',
   });
+});
+
+test('what has only sent prepared statements leaves no connection open when it is closed', async () => {
+  let pool: PoolState | undefined;
+  const own = createOrm({ url: database.url, onPool: (created) => (pool = created) });
+  await SUM.execute(own.em.fork(), [1, 2, null, null]);
+  expect(pool?.totalCount).toBe(1);
+  await own.close(true);
+  expect(pool?.totalCount).toBe(0);
 });
