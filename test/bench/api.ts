@@ -1,10 +1,11 @@
 /**
  * Requests to our API beside a bare Koa server that sends the same statements: `npm run bench:api [seconds]
- * [part of a name] [--statements]`. 64 connections.
+ * [parts of names…] [--statements]`. 64 connections.
  */
 import { parseArgs } from 'node:util';
-import { measureApi, type Load } from './beside/api.ts';
-import { startWorld } from './beside/world.ts';
+import { API_NAMES, measureApi, type Load } from './beside/api.ts';
+import { chosenBy } from './beside/chosen.ts';
+import { inWorld } from './beside/world.ts';
 
 const ROUNDS = 3;
 const MAX_SHOWN = 100;
@@ -13,14 +14,16 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { statements: { type: 'boolean', default: false } },
 });
-const [seconds = '3', part = ''] = positionals;
+const [seconds = '3', ...parts] = positionals;
+const chosen = chosenBy(parts, API_NAMES);
 
-const world = await startWorld();
-const measured = await measureApi(world, {
-  seconds: Number(seconds),
-  rounds: ROUNDS,
-  measures: (name) => name.includes(part),
-});
+const measured = await inWorld((world) =>
+  measureApi(world, {
+    seconds: Number(seconds),
+    rounds: ROUNDS,
+    measures: (name) => chosen.includes(name),
+  }),
+);
 for (const [name, { statements, ours, bare }] of Object.entries(measured)) {
   const line = (what: keyof Load, unit: string): string => {
     const ratio = (ours[what] / bare[what]).toFixed(2);
@@ -32,5 +35,4 @@ for (const [name, { statements, ours, bare }] of Object.entries(measured)) {
     : [];
   process.stdout.write(`${[`${name}, statements: ${statements.length}`, ...texts, ...lines].join('\n')}\n`);
 }
-await world.stop();
 process.exit(0);

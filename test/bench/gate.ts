@@ -7,9 +7,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { API_AIMS, measureApi } from './beside/api.ts';
+import { checkNamed } from './beside/chosen.ts';
 import { measureCosts } from './beside/costs.ts';
 import { measureRuns } from './beside/ratios.ts';
-import { startWorld, type World } from './beside/world.ts';
+import { inWorld, type World } from './beside/world.ts';
 
 const RECORDED = new URL('ratios.json', import.meta.url);
 const TRIES = 3;
@@ -38,23 +39,11 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { record: { type: 'boolean', default: false } },
 });
+checkNamed(positionals, Object.keys(PARTS));
 const parts = positionals.length === 0 ? Object.keys(PARTS) : positionals;
 const recorded = JSON.parse(readFileSync(RECORDED, 'utf8')) as Record<string, Ratios>;
 const best: Record<string, Ratios> = {};
-const world = await startWorld();
-for (const part of parts) {
-  const measure = PARTS[part];
-  if (measure === undefined) throw new Error(`${part} is none of ${Object.keys(PARTS).join(', ')}`);
-  const ratios = (best[part] = {}) as Ratios;
-  for (let i = 0; i < TRIES; i++) {
-    for (const [name, ratio] of Object.entries(await measure(world)))
-      ratios[name] = Math.min(ratios[name] ?? Number.POSITIVE_INFINITY, ratio);
-    if (!values.record && worseOf(part).length === 0) break;
-  }
-  for (const [name, ratio] of Object.entries(ratios))
-    process.stdout.write(`${ratio.toFixed(2)} (${recorded[part]?.[name]?.toFixed(2) ?? 'new'})  ${name}\n`);
-}
-await world.stop();
+await inWorld(measureParts);
 if (values.record) {
   const rounded = (ratios: Ratios): Ratios =>
     Object.fromEntries(Object.entries(ratios).map(([name, ratio]) => [name, Number(ratio.toFixed(3))]));
@@ -64,6 +53,19 @@ if (values.record) {
 const worse = values.record ? [] : parts.flatMap(worseOf);
 for (const name of worse) process.stderr.write(`worse than recorded in ${TRIES} tries: ${name}\n`);
 process.exit(worse.length === 0 ? 0 : 1);
+
+async function measureParts(world: World): Promise<void> {
+  for (const part of parts) {
+    const ratios = (best[part] = {}) as Ratios;
+    for (let i = 0; i < TRIES; i++) {
+      for (const [name, ratio] of Object.entries((await PARTS[part]?.(world)) ?? {}))
+        ratios[name] = Math.min(ratios[name] ?? Number.POSITIVE_INFINITY, ratio);
+      if (!values.record && worseOf(part).length === 0) break;
+    }
+    for (const [name, ratio] of Object.entries(ratios))
+      process.stdout.write(`${ratio.toFixed(2)} (${recorded[part]?.[name]?.toFixed(2) ?? 'new'})  ${name}\n`);
+  }
+}
 
 async function ratiosOfRuns(measured: World): Promise<Ratios> {
   const runs = Object.entries(await measureRuns(measured, ROUNDS));

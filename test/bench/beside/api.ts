@@ -66,16 +66,19 @@ export async function measureApi(
   const routes = await recordedReads(admin, tasks[0] ?? '');
   const servers = await startServers(world, [...routes.values()], user.token);
   const measured: Record<string, ApiMeasure> = {};
-  for (const [name, { path, statements }] of routes) {
-    if (!measures(name)) continue;
-    const turns = await inTurns(rounds, (server) =>
-      servers[server].load(() => () => servers[server].call(path), seconds * 1_000),
-    );
-    measured[name] = { statements: statements.map(({ text }) => text), ...medians(turns) };
+  try {
+    for (const [name, { path, statements }] of routes) {
+      if (!measures(name)) continue;
+      const turns = await inTurns(rounds, (server) =>
+        servers[server].load(() => () => servers[server].call(path), seconds * 1_000),
+      );
+      measured[name] = { statements: statements.map(({ text }) => text), ...medians(turns) };
+    }
+    if (measures(DECIDE)) measured[DECIDE] = await measureDecisions(world, admin, servers, rounds);
+    return measured;
+  } finally {
+    await Promise.all([servers.ours.stop(), servers.bare.stop()]);
   }
-  if (measures(DECIDE)) measured[DECIDE] = await measureDecisions(world, admin, servers, rounds);
-  await Promise.all([servers.ours.stop(), servers.bare.stop()]);
-  return measured;
 }
 
 async function measureDecisions(
@@ -104,24 +107,36 @@ async function measureDecisions(
   return { statements: recorded.statements, ...medians(turns) };
 }
 
+/** Of records and lists that the world has. */
+interface Subjects {
+  task: string;
+  run: string;
+  agent: string;
+  workflow: string;
+}
+
+const READS: Record<string, (of: Subjects) => string> = {
+  // A page of 50.
+  'GET /hitl/tasks': () => '/hitl/tasks?scope=all',
+  'GET /agents/{id}': ({ agent }) => `/agents/${agent}`,
+  'GET /runs/{id}': ({ run }) => `/runs/${run}`,
+  'GET /hitl/tasks/{id}': ({ task }) => `/hitl/tasks/${task}`,
+  'GET /runs': () => '/runs',
+  'GET /agents': () => '/agents',
+  'GET /workflows/{id}': ({ workflow }) => `/workflows/${workflow}`,
+  'GET /runs/{id}/logs': ({ run }) => `/runs/${run}/logs`,
+};
+export const API_NAMES = [...Object.keys(READS), DECIDE];
+
 /** By name. */
 async function recordedReads(admin: Client, task: string): Promise<Map<string, BareRoute>> {
   const run = (await admin.get(`/hitl/tasks/${task}`)).body.run_id;
   const [agent] = (await admin.get('/agents')).body;
   const [workflow] = (await admin.get('/workflows')).body;
-  const paths = {
-    // A page of 50.
-    'GET /hitl/tasks': '/hitl/tasks?scope=all',
-    'GET /agents/{id}': `/agents/${agent.id}`,
-    'GET /runs/{id}': `/runs/${run}`,
-    'GET /hitl/tasks/{id}': `/hitl/tasks/${task}`,
-    'GET /runs': '/runs',
-    'GET /agents': '/agents',
-    'GET /workflows/{id}': `/workflows/${workflow.id}`,
-    'GET /runs/{id}/logs': `/runs/${run}/logs`,
-  };
+  const subjects = { task, run, agent: agent.id, workflow: workflow.id };
   const routes = new Map<string, BareRoute>();
-  for (const [name, path] of Object.entries(paths)) {
+  for (const [name, pathOf] of Object.entries(READS)) {
+    const path = pathOf(subjects);
     // The next ones find the caller known, as they do under load.
     await admin.get(path);
     routes.set(name, { path, statements: await statementsOf(() => admin.get(path)) });

@@ -6,38 +6,43 @@ import type { World } from './world.ts';
 interface Work {
   /** What one call of `run` does, to divide by. */
   units: number;
-  run(): Promise<unknown>;
+  run(world: World): Promise<unknown>;
 }
 
-function workOf(world: World): Record<string, Work> {
-  const runs = (run: () => Promise<unknown>): Work => ({ units: 40, run: () => times(40, 8, run) });
-  return {
-    'step, ordinary': { units: 100, run: () => world.cadenza('ordinary', 100) },
-    'step, activity by hand': { units: 100, run: () => world.byHand('sequence', 100) },
-    'step, short': { units: 100, run: () => world.cadenza('short', 100) },
-    'step, local activity by hand': { units: 100, run: () => world.byHand('localSequence', 100) },
-    'run of one step': runs(() => world.cadenza('ordinary', 1)),
-    'run of one short step': runs(() => world.cadenza('short', 1)),
-    'run by hand': runs(() => world.byHand('sequence', 1)),
-    'run with a decision': { units: 10, run: () => times(10, 1, () => world.decisionCadenza()) },
-    'run with a signal by hand': { units: 10, run: () => times(10, 1, () => world.decisionByHand()) },
-  };
-}
+const runs = (run: (world: World) => Promise<unknown>): Work => ({
+  units: 40,
+  run: (world) => times(40, 8, () => run(world)),
+});
+const decisions = (run: (world: World) => Promise<unknown>): Work => ({
+  units: 10,
+  run: (world) => times(10, 1, () => run(world)),
+});
+const WORK: Record<string, Work> = {
+  'step, ordinary': { units: 100, run: (world) => world.cadenza('ordinary', 100) },
+  'step, activity by hand': { units: 100, run: (world) => world.byHand('sequence', 100) },
+  'step, short': { units: 100, run: (world) => world.cadenza('short', 100) },
+  'step, local activity by hand': { units: 100, run: (world) => world.byHand('localSequence', 100) },
+  'run of one step': runs((world) => world.cadenza('ordinary', 1)),
+  'run of one short step': runs((world) => world.cadenza('short', 1)),
+  'run by hand': runs((world) => world.byHand('sequence', 1)),
+  'run with a decision': decisions((world) => world.decisionCadenza()),
+  'run with a signal by hand': decisions((world) => world.decisionByHand()),
+};
+export const COST_NAMES = Object.keys(WORK);
 
-/** Medians of `rounds`, in turns. `names`: parts of the names of the work; none: all of it. */
+/** Medians of `rounds`, in turns. */
 export async function measureCosts(
   world: World,
   rounds: number,
-  { names = [], eachStatement = false }: { names?: readonly string[]; eachStatement?: boolean } = {},
+  { names = COST_NAMES, eachStatement = false }: { names?: readonly string[]; eachStatement?: boolean } = {},
 ): Promise<Map<string, Costs>> {
   const counter = await createCostCounter(world.platform.databaseUrl, world.pids, eachStatement);
-  const wanted = Object.entries(workOf(world)).filter(
-    ([name]) => names.length === 0 || names.some((part) => name.includes(part)),
-  );
+  const wanted = Object.entries(WORK).filter(([name]) => names.includes(name));
   const samples = new Map<string, Costs[]>(wanted.map(([name]) => [name, []]));
-  for (const [, { run }] of wanted) await run();
+  for (const [, { run }] of wanted) await run(world);
   for (let i = 0; i < rounds; i++) {
-    for (const [name, { units, run }] of wanted) samples.get(name)?.push(await counter.costsOf(units, run));
+    for (const [name, { units, run }] of wanted)
+      samples.get(name)?.push(await counter.costsOf(units, () => run(world)));
   }
   await counter.close();
   return new Map([...samples].map(([name, all]) => [name, mediansOf(all)]));

@@ -51,6 +51,16 @@ export interface World {
   stop(): Promise<void>;
 }
 
+/** Stops the world also if the work fails. */
+export async function inWorld<T>(work: (world: World) => Promise<T>): Promise<T> {
+  const world = await startWorld();
+  try {
+    return await work(world);
+  } finally {
+    await world.stop();
+  }
+}
+
 export async function startWorld(): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'cadenza-bench-'));
   // State that the helpers of the tests share within a run.
