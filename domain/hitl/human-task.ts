@@ -156,30 +156,38 @@ export async function findTask(em: EntityManager, id: string): Promise<HumanTask
   return row ?? null;
 }
 
-/**
- * Adds decisions, votes and comments as the viewer sees them, with one query each for all tasks; skips the
- * details listed in `without`.
- */
+/** Adds decisions, votes and comments as the viewer sees them, with one query each for all tasks. */
 export async function withDetails(
   em: EntityManager,
   viewer: Viewer,
   tasks: HumanTask[],
-  without: ReadonlyMap<string, LargeDetail[]> = new Map(),
 ): Promise<HumanTaskView[]> {
-  const shows = (detail: LargeDetail, { id }: HumanTask): boolean =>
-    !(without.get(id) ?? []).includes(detail);
-  const decided = tasks
-    .filter((task) => task.status === 'decided' && shows('decision', task))
-    .map((task) => task.id);
-  const voting = tasks.filter((task) => task.quorum !== null).map((task) => task.id);
-  const [decisions, votes, comments] = [
-    await findDecisions(em, decided),
-    await readVotes(em, viewer, voting),
-    await readComments(
-      em,
-      tasks.filter((task) => shows('comments', task)).map((task) => task.id),
-    ),
-  ];
+  const comments = await readComments(
+    em,
+    tasks.map((task) => task.id),
+  );
+  return withDecisionsAndVotes(em, viewer, tasks, comments);
+}
+
+/** @param without tasks whose decisions are not read */
+async function withDecisionsAndVotes(
+  em: EntityManager,
+  viewer: Viewer,
+  tasks: HumanTask[],
+  comments: ReadonlyMap<string, Comment[]>,
+  without: ReadonlySet<string> = new Set(),
+): Promise<HumanTaskView[]> {
+  const decided = tasks.filter(({ id, status }) => status === 'decided' && !without.has(id));
+  const voting = tasks.filter((task) => task.quorum !== null);
+  const decisions = await findDecisions(
+    em,
+    decided.map(({ id }) => id),
+  );
+  const votes = await readVotes(
+    em,
+    viewer,
+    voting.map(({ id }) => id),
+  );
   return tasks.map((task) => ({
     ...task,
     tally:
@@ -281,22 +289,25 @@ export async function withListedDetails(
   rows: readonly ListedTaskRow[],
   view: ListView = 'full',
 ): Promise<HumanTaskView[]> {
-  const large = await findLargeDetails(
+  const details = await readListedDetails(
     em,
     rows.map(({ id }) => id),
-    VIEW_FIELD_BYTES[view],
+    view,
   );
   const omittedOf = ({ id, omitted, quorum }: ListedTaskRow): string[] => [
     ...omitted,
     ...(omitted.includes('decisions') && quorum !== null ? ['tally'] : []),
-    ...(large.get(id) ?? []),
+    ...(details.get(id)?.large ?? []),
   ];
   const tasks = rows.map(({ omitted: _omitted, ...task }) => ({
     ...task,
     decisions: task.decisions ?? [],
     candidates: task.candidates ?? NOBODY,
   }));
-  const views = await withDetails(em, viewer, tasks, large);
+  const comments = new Map([...details].map(([id, found]) => [id, found.comments ?? []]));
+  const withoutDecision = [...details].filter(([, { large }]) => large.includes('decision'));
+  const without = new Set(withoutDecision.map(([id]) => id));
+  const views = await withDecisionsAndVotes(em, viewer, tasks, comments, without);
   return views.map((shown, index) => {
     const row = rows[index];
     return { ...shown, omitted: row ? omittedOf(row) : [] };
@@ -314,25 +325,46 @@ export type ListedTaskRow = Omit<HumanTask, 'decisions' | 'candidates'> & {
 
 const NOBODY: Candidates = { users: [], roles: [], groups: [] };
 
-async function findLargeDetails(
-  em: EntityManager,
-  taskIds: string[],
-  bytes: number,
-): Promise<Map<string, LargeDetail[]>> {
-  if (taskIds.length === 0) return new Map();
-  const rows = await em.execute<{ id: string; details: LargeDetail[] }[]>(
-    `select wanted.id, to_json(array_remove(array[
-              case when (select sum(octet_length(c.comment))
-                           from (select comment from hitl_comment
-                                  where task_id = wanted.id order by id desc limit ?) c)
-                        > ${bytes} then 'comments' end,
+interface ListedDetails {
+  /** What is too large for a list. */
+  large: LargeDetail[];
+  /** Null if there are none, or if they are large together. */
+  comments: Comment[] | null;
+}
+
+const LISTED_DETAILS: Readonly<Record<ListView, Prepared>> = {
+  full: listedDetails(VIEW_FIELD_BYTES.full),
+  summary: listedDetails(VIEW_FIELD_BYTES.summary),
+};
+
+/** Sizes are checked before anything is read. */
+function listedDetails(bytes: number): Prepared {
+  return new Prepared(
+    `select t.id, to_json(array_remove(array[
+              case when size.bytes > ${bytes} then 'comments' end,
               case when exists (select from hitl_decision d
-                                 where d.task_id = wanted.id
+                                 where d.task_id = t.id
                                    and (${isLarge('d.payload', bytes)} or ${isLarge('d.comment', bytes)}))
                    then 'decision' end
-            ], null)) as details
-       from unnest(?::uuid[]) as wanted (id)`,
-    [COMMENTS_SHOWN, arrayLiteral(taskIds)],
+            ], null)) as large,
+            case when size.bytes <= ${bytes} then
+              (select json_agg(c order by c.id) from (${COMMENTS_OF_TASK}) c) end as comments
+       from unnest(?::uuid[]) as t (id)
+       cross join lateral
+         (select sum(octet_length(latest.comment)) as bytes
+            from (select c.comment from hitl_comment c
+                   where c.task_id = t.id order by c.id desc limit ${COMMENTS_SHOWN}) latest) size`,
   );
-  return new Map(rows.map(({ id, details }) => [id, details]));
+}
+
+async function readListedDetails(
+  em: EntityManager,
+  taskIds: string[],
+  view: ListView,
+): Promise<Map<string, ListedDetails>> {
+  if (taskIds.length === 0) return new Map();
+  const rows = await LISTED_DETAILS[view].execute<ListedDetails & { id: string }>(em, [
+    arrayLiteral(taskIds),
+  ]);
+  return new Map(rows.map(({ id, ...found }) => [id, found]));
 }

@@ -7,6 +7,7 @@ import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import { Agent, type AgentSource, type AgentStatus } from '../../db/entities/agent.ts';
 import { Secret } from '../../db/entities/secret.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
+import { columnsOf, plainRows } from '../../db/plain-rows.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { escapeLike } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -106,13 +107,7 @@ export async function createAgent(
 export async function readAgent(em: EntityManager, actor: Actor, id: string): Promise<Agent> {
   const [row] = await AGENT.execute<Agent>(em, [id]);
   if (row === undefined || !maySeeAgent(actor, row)) throw notFound('agent');
-  return withTimes(row, ['created_at', 'updated_at', 'last_used']);
-}
-
-/** The driver gives times as texts. */
-function withTimes<Row extends object>(row: Row, names: readonly (keyof Row)[]): Row {
-  const times = names.map((name) => [name, row[name] === null ? null : new Date(String(row[name]))] as const);
-  return { ...row, ...Object.fromEntries(times) };
+  return plainAgent(row);
 }
 
 /** 404 for an agent that does not exist or that the actor may not see. */
@@ -123,9 +118,8 @@ export async function getAgent(em: EntityManager, actor: Actor, id: string): Pro
   return agent;
 }
 
-// Not `*`: once a migration has added a column, PostgreSQL refuses a plan of it that a connection has made.
-const columnsOf = ({ meta }: { meta: { properties: object } }): string =>
-  Object.keys(meta.properties).join(', ');
+const plainAgent = plainRows<Agent>(Agent);
+const plainVersion = plainRows<AgentVersion>(AgentVersion);
 const AGENT = new Prepared(`select ${columnsOf(Agent)} from agent where id = ?`);
 const SKILLS = new Prepared(
   `select ${columnsOf(AgentSkill)} from agent_skill where agent_id = ? order by id`,
@@ -152,7 +146,7 @@ export async function stateOf(em: EntityManager, agent: Agent): Promise<AgentSta
   // Statements of our own do not write what has changed before, as the ORM's do.
   if (em.isInTransaction()) await em.flush();
   const skills = await SKILLS.execute<AgentSkill>(em, [agent.id]);
-  const whole = (await versionRows(em, agent)).map((row) => withTimes(row, ['created_at', 'published_at']));
+  const whole = (await versionRows(em, agent)).map(plainVersion);
   // An agent has at least one.
   const versions = whole.length > 0 ? whole : await listVersions(em, agent, { limit: 10_000 });
   const warnings = (await missingReferences(em, [agent])).get(agent.id) ?? [];

@@ -6,6 +6,7 @@
 import type { Problem } from '../../language/definition/validate.ts';
 import type { ResolvedAgent } from '../../db/entities/workflow-revision.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { chooseVersion, describeRefusal, type VersionState } from './choose-version.ts';
 
@@ -88,14 +89,15 @@ function choose(
   return chooseVersion(wanted ?? undefined, { current, versions, mayUseDrafts });
 }
 
+const VERSIONS = new Prepared(
+  `select a.id, a.name, a.holder_id, a.version as current,
+          (select json_agg(json_build_object('version', v.version, 'status', v.status))
+             from agent_version v where v.agent_id = a.id) as versions
+     from agent a where a.id = any(?::uuid[])`,
+);
+
 async function readVersions(em: EntityManager, ids: readonly string[]): Promise<Map<string, AgentVersions>> {
-  const rows = await em.execute<AgentVersions[]>(
-    `select a.id, a.name, a.holder_id, a.version as current,
-            (select json_agg(json_build_object('version', v.version, 'status', v.status))
-               from agent_version v where v.agent_id = a.id) as versions
-       from agent a where a.id = any(?::uuid[])`,
-    [arrayLiteral(ids)],
-  );
+  const rows = await VERSIONS.execute<AgentVersions>(em, [arrayLiteral(ids)]);
   return new Map(rows.map((row) => [row.id, row]));
 }
 

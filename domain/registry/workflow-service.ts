@@ -11,6 +11,8 @@ import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow, type Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
+import { columnsOf, plainRows } from '../../db/plain-rows.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { timesOf } from '../../language/definition/schedule.ts';
 import { readYaml, type Place } from '../../language/yaml/read-yaml.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -107,14 +109,38 @@ export async function createWorkflow(
   return { workflow, revision };
 }
 
-/** 404 for a workflow that does not exist, is archived, or that the actor may not see. */
-export async function getWorkflow(em: EntityManager, actor: Actor, id: string): Promise<WorkflowState> {
-  const workflow = await em.findOne(Workflow, { id, archived_at: null });
-  if (workflow === null || !maySeeWorkflow(actor, workflow)) throw notFound('workflow');
-  return { workflow, revision: await getRevision(em, workflow, workflow.revision) };
+const plainWorkflow = plainRows<Workflow>(Workflow);
+const plainRevision = plainRows<WorkflowRevision>(WorkflowRevision);
+const WORKFLOW = new Prepared(
+  `select ${columnsOf(Workflow)} from workflow where id = ? and archived_at is null`,
+);
+const REVISION = new Prepared(
+  `select ${columnsOf(WorkflowRevision)} from workflow_revision where workflow_id = ? and revision = ?`,
+);
+
+/**
+ * For who only shows it: the ORM does not manage it. 404 for a workflow that does not exist, is archived, or
+ * that the actor may not see.
+ */
+export async function readWorkflow(em: EntityManager, actor: Actor, id: string): Promise<WorkflowState> {
+  const [row] = await WORKFLOW.execute<Workflow>(em, [id]);
+  if (row === undefined || !maySeeWorkflow(actor, row)) throw notFound('workflow');
+  const workflow = plainWorkflow(row);
+  return { workflow, revision: await readRevision(em, workflow, workflow.revision) };
 }
 
-/** Locks the row; 404 as for `getWorkflow`, 403 for users who may only read it. */
+/** As `getRevision`, for who only shows it. */
+export async function readRevision(
+  em: EntityManager,
+  { id }: Workflow,
+  revision: number,
+): Promise<WorkflowRevision> {
+  const [row] = await REVISION.execute<WorkflowRevision>(em, [id, revision]);
+  if (row === undefined) throw notFound('revision');
+  return plainRevision(row);
+}
+
+/** Locks the row; 404 as for `readWorkflow`, 403 for users who may only read it. */
 export async function getWorkflowForChange(
   em: EntityManager,
   actor: Actor,

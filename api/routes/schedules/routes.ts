@@ -10,7 +10,7 @@ import { checkQuota } from '../../../domain/quotas/check.ts';
 import { startRun } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import { mayChangeWorkflow } from '../../../domain/registry/workflow-policy.ts';
-import { getWorkflow, getWorkflowForChange } from '../../../domain/registry/workflow-service.ts';
+import { getWorkflowForChange, readWorkflow } from '../../../domain/registry/workflow-service.ts';
 import {
   blockedBy,
   changeSchedule,
@@ -126,7 +126,7 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
       params: idParams,
       responses: { 200: scheduleRecord },
       handler: async (c) => {
-        const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
+        const { workflow } = await readWorkflow(c.em, c.actor, c.params.id);
         return respond(deps, c, workflow, await getSchedule(c.em, c.params.id));
       },
     }),

@@ -15,8 +15,8 @@ import { listRevisions, listWorkflows } from '../../../domain/registry/workflow-
 import {
   archiveWorkflow,
   createWorkflow,
-  getRevision,
-  getWorkflow,
+  readRevision,
+  readWorkflow,
   getWorkflowForChange,
   recordsOf,
   sourceOf,
@@ -200,7 +200,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       role: 'viewer',
       params: idParams,
       responses: { 200: workflowRecord },
-      handler: async (c) => answerWith(c, await healed(c, await getWorkflow(c.em, c.actor, c.params.id))),
+      handler: async (c) => answerWith(c, await healed(c, await readWorkflow(c.em, c.actor, c.params.id))),
     }),
     endpoint({
       method: 'PATCH',
@@ -219,7 +219,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: workflowRecord },
       errors: [409, 412],
       prepare: async (c) => {
-        const { workflow, revision } = await getWorkflow(c.em, c.actor, c.params.id);
+        const { workflow, revision } = await readWorkflow(c.em, c.actor, c.params.id);
         const { definition: changed } = c.body;
         if (!mayChangeWorkflow(c.actor, workflow) || changed === undefined) return undefined;
         return createSession(deps, c.em, holderOf(workflow)).fetchFor(
@@ -295,7 +295,7 @@ function revisionEndpoints(): Endpoint[] {
       query: z.object({ ...pageQuery, ...viewQuery }),
       responses: { 200: z.array(listedRevision) },
       handler: async (c) => {
-        const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
+        const { workflow } = await readWorkflow(c.em, c.actor, c.params.id);
         const { items, headers } = await readPage(c, byRevision, (page, { view }) =>
           listRevisions(c.em, workflow, page, view),
         );
@@ -320,8 +320,8 @@ function revisionEndpoints(): Endpoint[] {
       params: z.object({ ...idParams.shape, revision: z.coerce.number().int().min(1).max(2_147_483_647) }),
       responses: { 200: revisionRecord },
       handler: async (c) => {
-        const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
-        const revision = await getRevision(c.em, workflow, c.params.revision);
+        const { workflow } = await readWorkflow(c.em, c.actor, c.params.id);
+        const revision = await readRevision(c.em, workflow, c.params.revision);
         const [problems = []] = await versionProblems(c.em, [
           { holder_id: holderOf(workflow), agents: revision.agents },
         ]);
@@ -347,8 +347,8 @@ function revisionEndpoints(): Endpoint[] {
       }),
       responses: { 200: media({ [YAML]: z.string() }) },
       handler: async (c) => {
-        const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
-        const revision = await getRevision(c.em, workflow, c.query.revision ?? workflow.revision);
+        const { workflow } = await readWorkflow(c.em, c.actor, c.params.id);
+        const revision = await readRevision(c.em, workflow, c.query.revision ?? workflow.revision);
         return {
           status: 200,
           type: YAML,
@@ -367,7 +367,7 @@ function revisionEndpoints(): Endpoint[] {
       params: idParams,
       responses: diagramResponses,
       handler: async (c) => {
-        const { revision } = await getWorkflow(c.em, c.actor, c.params.id);
+        const { revision } = await readWorkflow(c.em, c.actor, c.params.id);
         const definition = withValues(revision.definition, await shownNames(c.em, c.actor, revision.agents));
         return respondDiagram(c, definition);
       },
@@ -436,7 +436,7 @@ function tellOfSchedule(deps: AppDeps, c: EndpointContext, { workflow }: Workflo
 /** Reading a workflow resolves agents that were missing when it was saved or installed. */
 async function healed(c: EndpointContext<{ id: string }>, state: WorkflowState): Promise<WorkflowState> {
   if (!mayHeal(state.revision) || !(await healWorkflow(c.em, state.workflow.id))) return state;
-  return getWorkflow(c.em.fork(), c.actor, state.workflow.id);
+  return readWorkflow(c.em.fork(), c.actor, state.workflow.id);
 }
 
 function tagOf({ workflow }: WorkflowState): string {
