@@ -378,7 +378,7 @@ CREATE INDEX auth_session_expiry ON public.auth_session USING btree (expires_at)
 CREATE INDEX auth_session_identity ON public.auth_session USING btree (identity_id) WHERE (identity_id IS NOT NULL);
 CREATE INDEX auth_session_oauth_client ON public.auth_session USING btree (oauth_client_id) WHERE (oauth_client_id IS NOT NULL);
 CREATE INDEX auth_session_user ON public.auth_session USING btree (user_id);
-CREATE TRIGGER auth_session_changed AFTER UPDATE ON public.auth_session FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.role_limit IS DISTINCT FROM new.role_limit) OR (old.oauth_client_id IS DISTINCT FROM new.oauth_client_id) OR (old.user_id IS DISTINCT FROM new.user_id))) EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER auth_session_changed AFTER UPDATE ON public.auth_session FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.role_limit IS DISTINCT FROM new.role_limit) OR (old.oauth_client_id IS DISTINCT FROM new.oauth_client_id) OR (old.user_id IS DISTINCT FROM new.user_id) OR (old.awaits_second_factor IS DISTINCT FROM new.awaits_second_factor) OR (old.verified_at IS DISTINCT FROM new.verified_at))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_session_deleted AFTER DELETE ON public.auth_session FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 
 create table budget (
@@ -1962,6 +1962,8 @@ CREATE UNIQUE INDEX user_account_username ON public.user_account USING btree (lo
 CREATE TRIGGER user_account_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.user_account FOR EACH ROW EXECUTE FUNCTION follow_budget('user');
 CREATE TRIGGER user_account_changed AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.username IS DISTINCT FROM new.username) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups) OR (old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER user_account_deleted AFTER DELETE ON public.user_account FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+CREATE CONSTRAINT TRIGGER user_account_keeps_admin AFTER UPDATE OF roles, status, password_hash ON public.user_account DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((('admin'::text = ANY (old.roles)) AND (old.status = 'active'::text) AND (old.password_hash IS NOT NULL) AND (NOT (('admin'::text = ANY (new.roles)) AND (new.status = 'active'::text) AND (new.password_hash IS NOT NULL))))) EXECUTE FUNCTION keep_one_administrator();
+CREATE CONSTRAINT TRIGGER user_account_keeps_admin_deleted AFTER DELETE ON public.user_account DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((('admin'::text = ANY (old.roles)) AND (old.status = 'active'::text) AND (old.password_hash IS NOT NULL))) EXECUTE FUNCTION keep_one_administrator();
 CREATE TRIGGER user_account_links AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups))) EXECUTE FUNCTION void_decision_links();
 
 create table user_identity (
@@ -2166,6 +2168,7 @@ create table write_pause (
 -- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean) returns json
 -- function hold_run_quota(p_scope text, p_id uuid, p_live bigint, p_rate bigint, p_several boolean) returns jsonb
 -- function human_task_is_undecided(status text) returns boolean
+-- function keep_one_administrator() returns trigger
 -- function keep_outcomes(p_run uuid, p_outcomes json) returns boolean
 -- function keep_task_text() returns trigger
 -- function lock_human_task(p_run uuid, p_task uuid, OUT run_status text, OUT version text, OUT now text, OUT late boolean) returns record

@@ -5,6 +5,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware } from 'koa';
 
 import type { Logger } from '../../config/logger.ts';
+import { lastAdmin } from '../../domain/auth/local-admins.ts';
 import { AppError, OAuthError, type ErrorKind } from '../../domain/errors.ts';
 import { FileStoreUnavailable } from '../../domain/files/ports.ts';
 import { TemporalUnavailable } from '../../domain/ports.ts';
@@ -127,6 +128,7 @@ export function toAppError(error: unknown): AppError | null {
   if (code === '23505') {
     return new AppError('conflict', 'already_exists', 'Another record already has this name.');
   }
+  if (code === 'CZA01') return lastAdmin();
   if (code === '40001' || code === '40P01' || code === '55P03') {
     return new AppError('unavailable', 'busy', 'Other requests are changing the same records. Try again.', {
       headers: { 'Retry-After': '1' },

@@ -60,6 +60,7 @@ import { Migration202611231807Openid } from './202611231807-openid.ts';
 import { Migration202611231817Erasure } from './202611231817-erasure.ts';
 import { Migration202611232106AuditDoor } from './202611232106-audit-door.ts';
 import { Migration202611232130Claims } from './202611232130-claims.ts';
+import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -120,6 +121,7 @@ export const migrations = [
   { name: '202611231817-erasure', class: Migration202611231817Erasure },
   { name: '202611232106-audit-door', class: Migration202611232106AuditDoor },
   { name: '202611232130-claims', class: Migration202611232130Claims },
+  { name: '202611240228-guarded-accounts', class: Migration202611240228GuardedAccounts },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

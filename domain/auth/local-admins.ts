@@ -1,6 +1,6 @@
 /** One administrator with a password always remains, for the day on which no issuer answers. */
 import type { EntityManager } from '../../db/orm.ts';
-import { conflict } from '../errors.ts';
+import { conflict, type AppError } from '../errors.ts';
 
 /**
  * Whether a user is the only active administrator with a password. Who asks holds a lock until its commit, so
@@ -17,6 +17,10 @@ export async function isLastLocalAdmin(em: EntityManager, userId: string): Promi
 
 /** @throws 409 */
 export async function refuseLastAdmin(em: EntityManager, userId: string): Promise<void> {
-  if (await isLastLocalAdmin(em, userId))
-    throw conflict('last_admin', 'This is the last active administrator with a password.');
+  if (await isLastLocalAdmin(em, userId)) throw lastAdmin();
+}
+
+/** The database says so too, where nobody has asked before (`keep_one_administrator`). */
+export function lastAdmin(): AppError {
+  return conflict('last_admin', 'This is the last active administrator with a password.');
 }

@@ -3,6 +3,8 @@
  * loses it at once where it was taken, and a moment later on other copies.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
+import pg from 'pg';
 import { createClient, startTestApp, type Client, type TestApp } from '../support/app.ts';
 import { cookiesOf, fromOwnPage, logInBrowser, withHeaders } from '../support/browser.ts';
 import { until } from '../support/platform.ts';
@@ -98,6 +100,41 @@ test.each(browserWays)('%s counts for browsers too', async (_way, status, take) 
     () => readBy(copy),
     (answer) => answer === status,
   );
+});
+
+test('a second factor that is set up on one copy counts on another, which is told of it', async () => {
+  const env = { SECOND_FACTOR_ROLES: 'admin', BASE_URL: app.env.BASE_URL };
+  const { databaseUrl } = app;
+  const guarded = await startTestApp({ keepsCallers: true, databaseUrl, env });
+  const other = await startTestApp({ keepsCallers: true, databaseUrl, env });
+  const listener = new pg.Client({ connectionString: databaseUrl });
+  await listener.connect();
+  try {
+    const { username } = await person();
+    const { access_token: token } = (await guarded.anonymous.post('/auth/token', { username, password }))
+      .body;
+    const own = createClient(guarded.url, token);
+    const { secret } = (await own.post('/users/me/totp')).body;
+    expect(await read(other, token)).toBe(403);
+    let told = 0;
+    listener.on('notification', () => (told += 1));
+    await listener.query('listen account_change');
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    expect((await own.post('/users/me/totp/confirm', { code })).status).toBe(200);
+    expect(await read(guarded, token)).toBe(200);
+    // Without being told, the other copy would find it only when what it keeps is a second old.
+    expect(await until(async () => told, Boolean)).toBeGreaterThan(0);
+    expect(
+      await until(
+        () => read(other, token),
+        (status) => status === 200,
+      ),
+    ).toBe(200);
+  } finally {
+    await listener.end();
+    await other.close();
+    await guarded.close();
+  }
 });
 
 test('a read does not wait for the rows of a caller who is known', async () => {

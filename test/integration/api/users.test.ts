@@ -173,10 +173,10 @@ test('of administrators who remove each other at once, whichever way, one remain
   const { id: ours } = await app.user('admin');
   const setRoles = (id: string, role: string) =>
     app.orm.em.fork().execute('update user_account set roles = array[?] where id = ?', [role, id]);
-  await setRoles(ours, 'viewer');
   for (const remove of removals) {
     const [one, two] = await Promise.all([1, 2].map(() => app.createUser({ roles: ['admin'] })));
     if (!one || !two) throw new Error('unreachable');
+    await setRoles(ours, 'viewer');
     const [byOne, byTwo] = [createClient(app.url, one.token), createClient(app.url, two.token)];
     const replies = await Promise.all([remove(byOne, two), remove(byTwo, one)]);
     const refusal = replies.find(({ status }) => status > 299);
@@ -188,9 +188,52 @@ test('of administrators who remove each other at once, whichever way, one remain
         where 'admin' = any(roles) and status = 'active' and password_hash is not null`,
     );
     expect(left).toHaveLength(1);
+    await setRoles(ours, 'admin');
     await Promise.all([one, two].map(({ id }) => setRoles(id, 'viewer')));
   }
-  await setRoles(ours, 'admin');
+});
+
+test('a copy of the API that does not ask before cannot remove the last administrators either', async () => {
+  const { id: ours } = await app.user('admin');
+  const { id: other } = await app.createUser({ roles: ['admin'] });
+  const changes = [
+    `update user_account set roles = '{viewer}' where id = ?`,
+    `update user_account set status = 'disabled' where id = ?`,
+    'update user_account set password_hash = null where id = ?',
+  ];
+  for (const change of changes) {
+    // Neither commits before both have changed their row, as two requests at once may.
+    let isChanged: () => void = () => {};
+    let waiting = 2;
+    const bothChanged = new Promise<void>((resolve) => {
+      isChanged = () => (--waiting === 0 ? resolve() : undefined);
+    });
+    const removals = [ours, other].map((id) =>
+      app.orm.em.fork().transactional(async (em) => {
+        await em.execute(change, [id]);
+        isChanged();
+        await bothChanged;
+      }),
+    );
+    const results = await Promise.allSettled(removals);
+    expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    const failure = results.find(({ status }) => status === 'rejected');
+    expect(failure).toMatchObject({ reason: { code: 'CZA01' } });
+    await app.orm.em.fork().execute(
+      `update user_account set roles = '{admin}', status = 'active',
+              password_hash = coalesce(password_hash, 'x') where id = any(array[?, ?]::uuid[])`,
+      [ours, other],
+    );
+  }
+  await app.orm.em.fork().execute(`update user_account set roles = '{viewer}' where id = ?`, [other]);
+  expect(
+    (
+      await app.orm.em
+        .fork()
+        .execute(changes[1] ?? '', [ours])
+        .catch((error) => error)
+    ).code,
+  ).toBe('CZA01');
 });
 
 test('users are listed in pages and by filters', async () => {

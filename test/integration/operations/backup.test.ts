@@ -301,6 +301,8 @@ describe('a backup', () => {
 
 test('an operator gives an administrator a new password, which ends all sessions', async () => {
   const { username, token } = await app.user('admin');
+  // One has to remain.
+  await app.createUser({ roles: ['admin'] });
   await app.orm.em
     .fork()
     .execute(`update user_account set status = 'disabled' where username = ?`, [username]);
