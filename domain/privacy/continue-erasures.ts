@@ -80,14 +80,29 @@ type Progress = Partial<Pick<Row, 'step' | 'position' | 'removed' | 'replaced'>>
 async function work(em: EntityManager, row: Row): Promise<Progress> {
   const renaming = RENAMING[row.step];
   if (renaming !== undefined) return rename(em, row, renaming);
-  const batch = await removeBatch(em, row.user_id);
-  if (batch !== null) return { removed: counted(row.removed, batch.kind, batch.count), unused: [] };
+  const from = Number(row.position ?? 0);
+  const batch = await remove(em, row, from);
+  if (batch !== null) return batch;
   if (row.runs === 'remove') {
     const { runs, files } = await removeRunsOf(em, row.user_id);
     if (runs > 0) return { removed: counted(row.removed, 'runs', runs), unused: files };
   }
+  // A request that was under way at the beginning may have added something to what was gone already.
+  const late = from === 0 ? null : await remove(em, row, 0);
+  if (late !== null) return late;
   await finish(em, row);
   return { unused: [] };
+}
+
+/** Null if there is nothing left from this kind on. */
+async function remove(em: EntityManager, row: Row, from: number): Promise<Progress | null> {
+  const { removed, next } = await removeBatch(em, row.user_id, from);
+  if (removed === null) return null;
+  return {
+    removed: counted(row.removed, removed.kind, removed.count),
+    position: String(next),
+    unused: [],
+  };
 }
 
 async function rename(

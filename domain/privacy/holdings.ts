@@ -82,20 +82,29 @@ export async function countRemoved(em: EntityManager, userId: string): Promise<C
   return counts;
 }
 
-/** Removes one batch of the first kind of which there is something. Null if there is nothing left. */
-export async function removeBatch(
-  em: EntityManager,
-  userId: string,
-): Promise<{ kind: string; count: number } | null> {
-  for (const [kind, table, condition] of REMOVED) {
+interface Removal {
+  /** Null if there is nothing left. */
+  removed: { kind: string; count: number } | null;
+  /** Of the kind at which the next batch begins. */
+  next: number;
+}
+
+/**
+ * Removes one batch of the first kind of which there is something, from this kind on: what is before it is
+ * gone, so no batch looks at it again.
+ */
+export async function removeBatch(em: EntityManager, userId: string, from: number): Promise<Removal> {
+  for (const [index, [kind, table, condition]] of REMOVED.entries()) {
+    if (index < from) continue;
     const rows = await em.execute<object[]>(
       `delete from ${table} where ctid = any(array(select ctid from ${table} where ${condition} limit ?))
        returning 1`,
       [...valuesFor(condition, userId), BATCH],
     );
-    if (rows.length > 0) return { kind, count: rows.length };
+    if (rows.length > 0)
+      return { removed: { kind, count: rows.length }, next: rows.length < BATCH ? index + 1 : index };
   }
-  return null;
+  return { removed: null, next: REMOVED.length };
 }
 
 /** What stays, and why: for the report of an erasure. */

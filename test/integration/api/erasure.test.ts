@@ -6,6 +6,7 @@ import { sealAudit } from '../../../domain/audit/seal.ts';
 import { getUser } from '../../../domain/auth/users.ts';
 import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
 import { beginErasure } from '../../../domain/privacy/erase.ts';
+import { RENAMING } from '../../../domain/privacy/replace-names.ts';
 import { escalateHumanTask } from '../../../domain/hitl/lifecycle.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { sessionCookie } from '../../support/browser.ts';
@@ -340,6 +341,47 @@ test('an erasure that is killed goes on where it was, whoever continues it, and 
   });
   expect(await tablesWith('killed.early')).toEqual(['hitl_comment']);
   expect(await rows('select former from erasure where user_id = ?', [user.id])).toEqual([{ former: null }]);
+});
+
+test('what a request that was under way adds to kinds that were removed already goes as well', async () => {
+  const { user } = await person('Late.Request');
+  await fork().transactional(async (em) => {
+    const actor = { id: boss.id, username: boss.username, roles: boss.roles, groups: [] };
+    await beginErasure(em, actor, await getUser(em, user.id, true), 'keep');
+  });
+  const state = async () => {
+    const [row] = await rows<{ step: number; position: string | null }>(
+      'select step, position from erasure where user_id = ?',
+      [user.id],
+    );
+    return row;
+  };
+  const oneBatch = async () => {
+    let transactions = 0;
+    const dying = () => {
+      transactions += 1;
+      if (transactions > 1) throw new Error('killed');
+      return fork();
+    };
+    await continueErasures({ fork: dying, files }, 60_000).catch(() => {});
+  };
+  const isRemoving = async () => {
+    const { step = 0, position = null } = (await state()) ?? {};
+    return step === RENAMING.length && position !== null;
+  };
+  for (let batches = 0; batches < 100 && !(await isRemoving()); batches += 1) {
+    await oneBatch();
+  }
+  expect(await isRemoving()).toBe(true);
+  await rows(`insert into user_preferences (user_id, content, version) values (?, '{}', 1)`, [user.id]);
+  const before = Number((await state())?.position);
+  await oneBatch();
+  expect(Number((await state())?.position)).toBeGreaterThan(before);
+  await continueErasures({ fork, files }, 60_000);
+  expect((await admin.get(`/users/${user.id}/erasure`)).body).toMatchObject({
+    status: 'done',
+    removed: { preferences: 1 },
+  });
 });
 
 test('the history of human tasks can still be changed by nothing else', async () => {
