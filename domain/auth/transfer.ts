@@ -5,19 +5,19 @@ import { isOneOf } from '../../db/sql.ts';
 import { invalid } from '../errors.ts';
 import { handOverSources } from '../events/sources.ts';
 import { handOverHooks } from '../hooks/service.ts';
-import { checkQuota } from '../quotas/check.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
 import { handOverRunHours, lockRunHours } from '../runs/hours.ts';
 import { handOverListeners } from '../schedules/listener.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import type { Actor } from './actor.ts';
+import { checkTransferred, usesOf } from './transfer-quotas.ts';
 import { handOverSecrets, renameInAgents, renameInWorkflows, type Renamed } from './transfer-secrets.ts';
 import { getUser } from './users.ts';
 
-/** In the order in which all code locks rows: runs before their tasks. */
 /** What a team can hold is handed over only where none does. */
 const HELD: ReadonlySet<string> = new Set(['agent', 'workflow', 'file', 'delivery_target']);
+/** In the order in which all code locks rows: runs before their tasks. */
 const owned = ['agent', 'workflow', 'run', 'hitl_task', 'file', 'delivery_target'] as const;
 
 export interface Transferred {
@@ -37,18 +37,12 @@ export interface Transferred {
   secrets_renamed: Renamed;
 }
 
-/** Quotas of the new owner, who may get more than they allow only if an administrator raises them first. */
-const HANDED_OVER = [
-  'stored_bytes',
-  'files',
-  'schedules',
-  'secrets',
-  'webhooks',
-  'inbound_webhooks',
-  'event_sources',
-] as const;
-
-/** @throws 409 if the new owner would have more than a quota allows; 422 */
+/**
+ * One transaction with one statement a table: after a crash nothing is handed over, and the request can be
+ * repeated.
+ *
+ * @throws 409 if the new owner would have more than a quota allows; 422
+ */
 export async function transferOwnership(
   em: EntityManager,
   { encryption, limits }: { encryption: Encryption; limits: QuotaEnv },
@@ -70,25 +64,28 @@ export async function transferOwnership(
   }
   await getUser(em, args.from, true);
   await lockRunHours(em);
+  const before = await usesOf(em, args.to);
   const { copied, renamed } = await handOverSecrets(em, encryption, args);
   await renameInAgents(em, args.from, renamed);
   await renameInWorkflows(em, actor, args.from, renamed);
   await freeRunKeys(em, args);
   const counts = { agent: 0, workflow: 0, run: 0, hitl_task: 0, file: 0, delivery_target: 0 };
   for (const table of owned) {
-    const rows = await em.execute<object[]>(
-      `update ${table} set owner_id = ?
-        where owner_id = ?${HELD.has(table) ? ' and team_id is null' : ''} returning 1`,
+    const [row] = await em.execute<{ count: number }[]>(
+      `with moved as (
+         update ${table} set owner_id = ?
+          where owner_id = ?${HELD.has(table) ? ' and team_id is null' : ''} returning 1)
+       select count(*)::int as count from moved`,
       [args.to, args.from],
     );
-    counts[table] = rows.length;
+    counts[table] = row?.count ?? 0;
   }
   await handOverRunHours(em, args);
   await handOverHooks(em, args, renamed);
   await handOverSources(em, args);
   await handOverListeners(em, args);
   await touchSchedulesOf(em, args.to);
-  for (const quota of HANDED_OVER) await checkQuota(em, limits, quota, args.to);
+  await checkTransferred(em, limits, args.to, before);
   const items = await em.execute<object[]>(
     'update marketplace_item set publisher_id = ? where publisher_id = ? returning 1',
     [args.to, args.from],

@@ -63,16 +63,20 @@ interface Counts {
   of_platform: string | null;
 }
 
-/** Call after something was added for the holder, a user or a team. @throws AppError (409) */
+/**
+ * Call after something was added for the holder, a user or a team. `isMoved`: it was another holder's before, so
+ * the platform has no more of it. @throws AppError (409)
+ */
 export async function checkQuota(
   em: EntityManager,
   limits: QuotaEnv,
   quota: CountedQuota,
   holderId: string,
+  { isMoved = false }: { isMoved?: boolean } = {},
 ): Promise<void> {
   const user = limitOf(limits, quota, 'user');
   const team = limitOf(limits, quota, 'team');
-  const platform = limitOf(limits, quota, 'platform');
+  const platform = isMoved ? { setting: '' as const, limit: 0 } : limitOf(limits, quota, 'platform');
   await hold(em, quota, platform.limit > 0 ? [holderId, 'platform'] : [holderId]);
   const most = `(select coalesce(h.own, case when h.of_team then ${team.limit} else ${user.limit} end) + 1
                    from holder h)`;
@@ -90,6 +94,28 @@ export async function checkQuota(
   const own = counts.own !== null;
   refuseAbove(Number(counts.used), { quota, scope, setting, limit: own ? Number(counts.own) : limit, own });
   refuseAbove(Number(counts.of_platform ?? 0), { quota, scope: 'platform', ...platform, own: false });
+}
+
+/**
+ * Call after live runs were handed over to the user: until the commit no run of theirs starts, as in
+ * `hold_run_quota`. @throws AppError (409)
+ */
+export async function checkLiveRuns(em: EntityManager, limits: QuotaEnv, userId: string): Promise<void> {
+  await em.execute(`select pg_advisory_xact_lock(hashtextextended('run ' || ?::uuid, 0))`, [userId]);
+  const [row] = await em.execute<{ own: string | null; used: string }[]>(
+    `select o.own, count_live_runs('user', ?::uuid, coalesce(o.own, ?::bigint) + 1) as used
+       from (select quota_of(?::uuid, 'live_runs')::bigint as own) o`,
+    [userId, limits.USER_MAX_LIVE_RUNS, userId],
+  );
+  const own = (row?.own ?? null) !== null;
+  const limit = Number(row?.own ?? limits.USER_MAX_LIVE_RUNS);
+  if (limit === 0 || Number(row?.used ?? 0) <= limit) return;
+  const reached = { quota: 'live_runs', scope: 'user', setting: 'USER_MAX_LIVE_RUNS', limit, own } as const;
+  throw quotaReached(
+    reached,
+    `${WHO.user} as many live runs as allowed`,
+    'Wait for their end, or cancel some.',
+  );
 }
 
 function refuseAbove(used: number, reached: Reached & { quota: CountedQuota }): void {

@@ -197,8 +197,8 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         await updateFile(c.em, file, changes);
         if (moves) {
           // In the order of uploads.
-          await checkQuota(c.em, deps.env, 'stored_bytes', team ?? file.owner_id);
-          await checkQuota(c.em, deps.env, 'files', team ?? file.owner_id);
+          for (const quota of ['stored_bytes', 'files'] as const)
+            await checkQuota(c.em, deps.env, quota, team ?? file.owner_id, { isMoved: true });
         }
         return { status: 200, body: presentFile(file) };
       },

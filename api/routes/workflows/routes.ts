@@ -406,7 +406,8 @@ async function moveIfAsked(
   const moved = await moveObject(em, actor, 'workflow', object, team);
   Object.assign(workflow, moved);
   await copySecrets(em, encryption, { from, to: moved.holder_id, names });
-  if (timesOf(revision.definition) !== null) await checkQuota(em, env, 'schedules', moved.holder_id);
+  if (timesOf(revision.definition) !== null)
+    await checkQuota(em, env, 'schedules', moved.holder_id, { isMoved: true });
   await checkSecretLimit(em, env, moved.holder_id);
 }
 

@@ -242,6 +242,35 @@ test('who takes over what somebody has stays within the own quotas', async () =>
   expect((await handOver()).body).toMatchObject({ secrets: 2 });
 });
 
+test('of a transfer only what is handed over is checked, live runs included', async () => {
+  const [ann, bob] = await Promise.all([person(), person()]);
+  await bob.client.put('/secrets/ONE', { value: 'x' });
+  await bob.client.put('/secrets/TWO', { value: 'x' });
+  const own = await workflowOf(bob);
+  expect((await bob.client.post(`/workflows/${own}/run`)).status).toBe(201);
+  const id = await workflowOf(ann);
+  const runs = await Promise.all([1, 2].map(() => ann.client.post(`/workflows/${id}/run`)));
+  expect(runs.map(({ status }) => status)).toEqual([201, 201]);
+  // Secrets are above a limit that was lowered, but none is handed over.
+  await admin.patch(`/users/${bob.user.id}`, { quotas: { secrets: 1, live_runs: 2 } });
+  const handOver = () => admin.post(`/users/${ann.user.id}/transfer`, { to: bob.user.id });
+  const refused = await handOver();
+  expect([refused.status, refused.body]).toMatchObject([
+    409,
+    { code: 'limit_reached', quota: 'live_runs', scope: 'user', limit: 2 },
+  ]);
+  expect((await ann.client.get(`/runs/${runs[0]?.body.id}`)).body.owner_id).toBe(ann.user.id);
+  await admin.patch(`/users/${bob.user.id}`, { quotas: { secrets: 1, live_runs: 3 } });
+  expect(await handOver()).toMatchObject({ status: 200, body: { workflows: 1, runs: 2, secrets: 0 } });
+  expect((await limitsOf(bob.client))['live_runs']).toMatchObject({ used: 3, limit: 3 });
+  // History is the new owner's, and is shown.
+  expect((await bob.client.get(`/workflows/${id}/revisions`)).body).toHaveLength(1);
+  const listed = (await bob.client.get(`/runs?workflow_id=${id}`)).body;
+  expect(listed.map((run: any) => run.id).toSorted()).toEqual(runs.map(({ body }) => body.id).toSorted());
+  // A start has no room any more.
+  expect((await bob.client.post(`/workflows/${own}/run`)).status).toBe(429);
+});
+
 test('the platform has a limit for all users and teams together', async () => {
   const [ann, bert] = [await person(), await person()];
   const webhook = { url: 'http://localhost:1/hook' };
