@@ -4,6 +4,7 @@
  */
 import { isRecord } from '../../contracts/is-record.ts';
 import { invalid, type FieldError } from '../../domain/errors.ts';
+import { HISTORY_LENGTH_RULE, isHistoryLength } from './methods/fields.ts';
 
 export function checkLegacyParams(method: string, params: Record<string, unknown>): void {
   const errors: FieldError[] = [];
@@ -38,11 +39,7 @@ export function checkLegacyParams(method: string, params: Record<string, unknown
       break;
     default:
       requireThat(isText(params['id']), '/id', 'id is required');
-      requireThat(
-        isLength(params['historyLength']),
-        '/historyLength',
-        'historyLength must be an integer, 0 or more',
-      );
+      requireThat(isLength(params['historyLength']), '/historyLength', HISTORY_LENGTH_RULE);
   }
   if (errors.length > 0) throw invalid(errors, errors.map(({ message }) => message).join('; '));
 }
@@ -96,11 +93,7 @@ function checkConfiguration(configuration: unknown, requireThat: RequireThat): v
     return;
   }
   const { historyLength, acceptedOutputModes, pushNotificationConfig: push } = configuration;
-  requireThat(
-    isLength(historyLength),
-    '/configuration/historyLength',
-    'historyLength must be an integer, 0 or more',
-  );
+  requireThat(isLength(historyLength), '/configuration/historyLength', HISTORY_LENGTH_RULE);
   requireThat(
     acceptedOutputModes === undefined || acceptedOutputModes === null || Array.isArray(acceptedOutputModes),
     '/configuration/acceptedOutputModes',
@@ -114,7 +107,7 @@ function checkConfiguration(configuration: unknown, requireThat: RequireThat): v
 }
 
 function isLength(value: unknown): boolean {
-  return value === undefined || value === null || (Number.isInteger(value) && Number(value) >= 0);
+  return value === undefined || value === null || isHistoryLength(value);
 }
 
 function isText(value: unknown): boolean {

@@ -1,11 +1,18 @@
 import { AppError, invalid } from '../../../domain/errors.ts';
 
-/** @throws 422 unless it is absent, or an integer of at least 0 */
+/** A2A's int32. The database would refuse more than 64 bits. */
+const MAX_HISTORY_LENGTH = 2 ** 31 - 1;
+export const HISTORY_LENGTH_RULE = `historyLength must be an integer from 0 to ${MAX_HISTORY_LENGTH}`;
+
+/** @throws 422 unless it is absent or a history length */
 export function historyLengthOf(historyLength: number | undefined): number | undefined {
   if (historyLength === undefined) return undefined;
-  if (!Number.isInteger(historyLength) || historyLength < 0)
-    throw invalidField('/historyLength', 'historyLength must be an integer, 0 or more');
+  if (!isHistoryLength(historyLength)) throw invalidField('/historyLength', HISTORY_LENGTH_RULE);
   return historyLength;
+}
+
+export function isHistoryLength(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_HISTORY_LENGTH;
 }
 
 /** @throws 422 if it is empty */
