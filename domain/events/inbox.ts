@@ -216,9 +216,15 @@ export const SHARED = `(
                    where b.holder_id = ?::uuid and b.source = i.source
                      and (b.client_id is not null or b.user_id <> i.owner_id)))`;
 
+/** SQL: `i` is somebody's own event of a source that the team `?` takes from another sender only. */
+export const BOUND_BY_TEAM = `exists (
+  select from event_source b
+   where b.holder_id = ?::uuid and b.source = i.source and b.holder_id <> i.owner_id
+     and (b.client_id is not null or b.user_id <> i.owner_id))`;
+
 /** SQL: `i`, an event since the run began, is for the run, and neither it nor one that it retries has it. */
 const WANTED = `i.received_at >= ?::timestamptz
-  and (i.owner_id = ? or i.owner_id = ?::uuid or ${SHARED})
+  and (i.owner_id = ? or i.owner_id = ?::uuid or ${SHARED}) and not ${BOUND_BY_TEAM}
   and not exists (select from listener_event e join listener l on l.id = e.listener_id
                    where e.event_id = i.id and l.run_id = any(?::uuid[]))`;
 
@@ -227,7 +233,7 @@ function wanted(
   { since }: ListenerRow,
   { runs, owner_id: ownerId, team_id: teamId }: Audience,
 ): (string | null)[] {
-  return [since, ownerId, teamId, ownerId, ownerId, arrayLiteral(runs)];
+  return [since, ownerId, teamId, ownerId, ownerId, teamId, arrayLiteral(runs)];
 }
 
 /** The types that a listener takes; null if it may take any. */

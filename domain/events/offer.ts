@@ -5,7 +5,7 @@ import { arrayLiteral, isNoneOf } from '../../db/sql.ts';
 import { deliverSignals, type DispatchDeps } from '../runs/dispatch.ts';
 import { MAX_RETRIES, type RunLimits } from '../runs/limits.ts';
 import type { Found } from './find-listeners.ts';
-import { SHARED } from './inbox.ts';
+import { BOUND_BY_TEAM, SHARED } from './inbox.ts';
 import {
   LISTENER_COLUMNS,
   OpenListener,
@@ -166,7 +166,10 @@ async function takenBefore(
 
 type Reader = Pick<ListenerRow, 'owner_id' | 'team_id'>;
 
-/** Which of the sender's events listeners may read: the owner's, those of their team, and what is shared. */
+/**
+ * Which of the sender's events listeners may read: the owner's, those of their team, and what is shared; of
+ * sources that the team has bound to a sender, only that one's.
+ */
 export async function readableBy(
   em: EntityManager,
   sender: string,
@@ -184,5 +187,25 @@ export async function readableBy(
           [arrayLiteral(others), arrayLiteral(events.map(({ id }) => id))],
         );
   const admitted = new Set(rows.map(({ reader, id }) => `${reader} ${id}`));
-  return (listener, { id }) => isOwn(listener) || admitted.has(`${listener.owner_id} ${id}`);
+  const refused = await refusedByTeams(em, sender, listeners, events);
+  return (listener, { id }) =>
+    (isOwn(listener) || admitted.has(`${listener.owner_id} ${id}`)) &&
+    !refused.has(`${listener.team_id} ${id}`);
+}
+
+/** Teams and ids of events. */
+async function refusedByTeams(
+  em: EntityManager,
+  sender: string,
+  listeners: readonly Reader[],
+  events: readonly Pick<InboundRow, 'id'>[],
+): Promise<Set<string>> {
+  const teams = new Set(listeners.flatMap(({ team_id: team }) => (team && team !== sender ? [team] : [])));
+  if (teams.size === 0) return new Set();
+  const rows = await em.execute<{ team: string; id: string }[]>(
+    `select t.team, i.id from unnest(?::uuid[]) as t (team), inbound_event i
+      where i.id = any(?::uuid[]) and ${BOUND_BY_TEAM.replace('?::uuid', 't.team')}`,
+    [arrayLiteral(teams), arrayLiteral(events.map(({ id }) => id))],
+  );
+  return new Set(rows.map(({ team, id }) => `${team} ${id}`));
 }

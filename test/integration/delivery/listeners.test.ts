@@ -97,6 +97,52 @@ test('what a run has taken from its inbox is not offered to its next listen', as
   expect(await takenBy(second.id)).toEqual([2]);
 });
 
+test("what a team takes from one sender reaches its workflows' runs as nobody else's event", async () => {
+  const admin = await app.as('admin');
+  const team = (await admin.post('/teams', { name: 'till', admin: owner })).body.id;
+  const other = await app.createUser({ roles: ['builder'] });
+  await admin.put(`/teams/${team}/members/${other.id}`, { role: 'builder' });
+  const definition = { do: [{ keep: { set: { a: 1 } } }] };
+  const startOf = async (more: object): Promise<string> => {
+    const { body } = await client.post('/workflows', { name: 'Sells', definition, ...more });
+    return (await client.post(`/workflows/${body.id}/run`, {})).body.id;
+  };
+  const [ofTeam, own] = [await startOf({ team_id: team }), await startOf({})];
+  const bind = { source: 'urn:bound', user_id: other.id, team_id: team };
+  const bound = await client.post('/event-sources', bind);
+  expect(bound.status).toBe(201);
+  const sold = (data: string) => ({ ...event('sold', data), source: 'urn:bound' });
+  const send = async (by: Client, query: string, data: string): Promise<number> => {
+    const headers = { 'content-type': 'application/cloudevents+json' };
+    return (await by.post(`/events${query}`, sold(data), { headers })).status;
+  };
+  const all = { ...specOf('sold'), mode: 'any' as const, goes_on: true, once: false };
+  // One finds them in its inbox, the other is there when they come.
+  const waits = await open(ofTeam, all);
+  expect(await send(client, '', 'own')).toBe(202);
+  expect(await send(await app.as(other), `?team_id=${team}`, 'of the team')).toBe(202);
+  await match();
+  expect(await takenBy(waits.id)).toEqual(['of the team']);
+  const late = await open(await startedBefore(ofTeam), all);
+  expect(late.data).toEqual(['of the team']);
+  expect((await open(own, all)).data).toEqual(['own']);
+  // Without the record, the owner's events reach the run again.
+  expect((await client.delete(`/event-sources/${bound.body.id}`)).status).toBe(204);
+  expect(await send(client, '', 'unbound')).toBe(202);
+  await match();
+  expect(await takenBy(waits.id)).toEqual(['of the team', 'unbound']);
+});
+
+/** Another run of the same workflow, as if it had begun before all events. */
+async function startedBefore(run: string): Promise<string> {
+  const { workflow_id: workflow } = (await client.get(`/runs/${run}`)).body;
+  const { id } = (await client.post(`/workflows/${workflow}/run`, {})).body;
+  await app.orm.em
+    .fork()
+    .execute(`update run set created_at = (select created_at from run where id = ?) where id = ?`, [run, id]);
+  return id;
+}
+
 test('a long inbox is read in parts, and misses nothing that is stored meanwhile', async () => {
   const run = await startRun();
   const late = app.orm.em.fork();
