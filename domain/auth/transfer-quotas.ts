@@ -1,39 +1,31 @@
 /** Quotas of a user who takes over what somebody else has: of what is really handed over, and of nothing else. */
 import type { EntityManager } from '../../db/orm.ts';
 import { checkLiveRuns, checkQuota } from '../quotas/check.ts';
-import { usedSql } from '../quotas/counted.ts';
+import { COUNTED, OTHER_USED, usedSql, type CountedQuota } from '../quotas/counted.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
 
-/** The new owner may get more than they allow only if an administrator raises them first. */
-const HANDED_OVER = [
-  'stored_bytes',
-  'files',
-  'schedules',
-  'secrets',
-  'webhooks',
-  'inbound_webhooks',
-  'event_sources',
-] as const;
+type Uses = Record<CountedQuota | 'live_runs', number>;
 
-type Uses = Record<(typeof HANDED_OVER)[number] | 'live_runs', number>;
+// Safe: these are its keys.
+const COUNTED_QUOTAS = Object.keys(COUNTED) as CountedQuota[];
 
 /** What the user has of each, to be compared with what the user has afterwards. */
 export async function usesOf(em: EntityManager, userId: string): Promise<Uses> {
-  const counts = HANDED_OVER.map((quota) => `${usedSql(quota, 'u.id')} as ${quota}`);
+  const counts = COUNTED_QUOTAS.map((quota) => `${usedSql(quota, 'u.id')} as ${quota}`);
   const [row] = await em.execute<Record<string, string>[]>(
-    `select ${counts.join(', ')},
-            (select count(*) from run r where r.owner_id = u.id and run_is_live(r.status)) as live_runs
+    `select ${counts.join(', ')}, ${OTHER_USED.live_runs('r.owner_id = u.id')} as live_runs
        from (select ?::uuid as id) u`,
     [userId],
   );
   const of = (quota: keyof Uses): [string, number] => [quota, Number(row?.[quota] ?? 0)];
   // Safe: the keys are those of the list.
-  return Object.fromEntries([...HANDED_OVER, 'live_runs' as const].map(of)) as Uses;
+  return Object.fromEntries([...COUNTED_QUOTAS, 'live_runs' as const].map(of)) as Uses;
 }
 
 /**
- * Call after everything is handed over. Of what the user has no more than before, nothing is checked: who is
- * above a limit that was lowered keeps what there is. @throws 409
+ * Call after everything is handed over: the new owner may get more than the quotas allow only if an administrator
+ * raises them first. Of what the user has no more than before, nothing is checked: who is above a limit that was
+ * lowered keeps what there is. @throws 409
  */
 export async function checkTransferred(
   em: EntityManager,
@@ -43,7 +35,7 @@ export async function checkTransferred(
 ): Promise<void> {
   const after = await usesOf(em, userId);
   if (after.live_runs > before.live_runs) await checkLiveRuns(em, limits, userId);
-  for (const quota of HANDED_OVER) {
+  for (const quota of COUNTED_QUOTAS) {
     if (after[quota] <= before[quota]) continue;
     // Only secrets are copied; of the others the platform has as many as before.
     await checkQuota(em, limits, quota, userId, { isMoved: quota !== 'secrets' });

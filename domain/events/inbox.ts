@@ -208,23 +208,22 @@ async function* readEach(
   }
 }
 
-/** SQL: `i`, an event of another user, is for the user `?`, whose own records of the source admit it. */
-export const SHARED = `(
-  exists (select from event_source s
-           where s.holder_id = i.owner_id and s.source = i.source and ?::uuid = any(s.shared_with))
-  and not exists (select from event_source b
-                   where b.holder_id = ?::uuid and b.source = i.source
-                     and (b.client_id is not null or b.user_id <> i.owner_id)))`;
-
-/** SQL: `i` is somebody's own event of a source that the team `?` takes from another sender only. */
-export const BOUND_BY_TEAM = `exists (
+/** SQL: `i` is somebody else's event of a source that the user or team takes from another sender only. */
+export const boundElsewhere = (holder: string): string => `exists (
   select from event_source b
-   where b.holder_id = ?::uuid and b.source = i.source and b.holder_id <> i.owner_id
+   where b.holder_id = ${holder} and b.source = i.source and b.holder_id <> i.owner_id
      and (b.client_id is not null or b.user_id <> i.owner_id))`;
+
+/** SQL: `i`, an event of another user, is for the user, whose own records of the source admit it. */
+export const sharedWith = (user: string): string => `(
+  exists (select from event_source s
+           where s.holder_id = i.owner_id and s.source = i.source and ${user} = any(s.shared_with))
+  and not ${boundElsewhere(user)})`;
 
 /** SQL: `i`, an event since the run began, is for the run, and neither it nor one that it retries has it. */
 const WANTED = `i.received_at >= ?::timestamptz
-  and (i.owner_id = ? or i.owner_id = ?::uuid or ${SHARED}) and not ${BOUND_BY_TEAM}
+  and (i.owner_id = ? or i.owner_id = ?::uuid or ${sharedWith('?::uuid')})
+  and not ${boundElsewhere('?::uuid')}
   and not exists (select from listener_event e join listener l on l.id = e.listener_id
                    where e.event_id = i.id and l.run_id = any(?::uuid[]))`;
 

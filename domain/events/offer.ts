@@ -5,7 +5,7 @@ import { arrayLiteral, isNoneOf } from '../../db/sql.ts';
 import { deliverSignals, type DispatchDeps } from '../runs/dispatch.ts';
 import { MAX_RETRIES, type RunLimits } from '../runs/limits.ts';
 import type { Found } from './find-listeners.ts';
-import { BOUND_BY_TEAM, SHARED } from './inbox.ts';
+import { boundElsewhere, sharedWith } from './inbox.ts';
 import {
   LISTENER_COLUMNS,
   OpenListener,
@@ -183,7 +183,7 @@ export async function readableBy(
       ? []
       : await em.execute<{ reader: string; id: string }[]>(
           `select o.reader, i.id from unnest(?::uuid[]) as o (reader), inbound_event i
-            where i.id = any(?::uuid[]) and ${SHARED.replaceAll('?::uuid', 'o.reader')}`,
+            where i.id = any(?::uuid[]) and ${sharedWith('o.reader')}`,
           [arrayLiteral(others), arrayLiteral(events.map(({ id }) => id))],
         );
   const admitted = new Set(rows.map(({ reader, id }) => `${reader} ${id}`));
@@ -204,7 +204,7 @@ async function refusedByTeams(
   if (teams.size === 0) return new Set();
   const rows = await em.execute<{ team: string; id: string }[]>(
     `select t.team, i.id from unnest(?::uuid[]) as t (team), inbound_event i
-      where i.id = any(?::uuid[]) and ${BOUND_BY_TEAM.replace('?::uuid', 't.team')}`,
+      where i.id = any(?::uuid[]) and ${boundElsewhere('t.team')}`,
     [arrayLiteral(teams), arrayLiteral(events.map(({ id }) => id))],
   );
   return new Set(rows.map(({ team, id }) => `${team} ${id}`));

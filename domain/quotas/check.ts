@@ -76,7 +76,7 @@ export async function checkQuota(
 ): Promise<void> {
   const user = limitOf(limits, quota, 'user');
   const team = limitOf(limits, quota, 'team');
-  const platform = isMoved ? { setting: '' as const, limit: 0 } : limitOf(limits, quota, 'platform');
+  const platform = { ...limitOf(limits, quota, 'platform'), ...(isMoved && { limit: 0 }) };
   await hold(em, quota, platform.limit > 0 ? [holderId, 'platform'] : [holderId]);
   const most = `(select coalesce(h.own, case when h.of_team then ${team.limit} else ${user.limit} end) + 1
                    from holder h)`;
