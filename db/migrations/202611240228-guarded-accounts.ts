@@ -2,8 +2,8 @@ import { Migration } from '@mikro-orm/migrations';
 import { readFunctionFile } from '../function-files.ts';
 
 /**
- * Tells every api of all that decides about a session's rights, and lets no copy of any release remove the last
- * administrator with a password.
+ * Tells every api of all that decides about a session's rights, and lets no copy of any release remove the
+ * last administrator with a password.
  */
 export class Migration202611240228GuardedAccounts extends Migration {
   override up(): void {

@@ -1,4 +1,4 @@
-/** Quotas of a user who takes over what somebody else has: of what is really handed over, and of nothing else. */
+/** Quotas of a user who takes over what somebody else has: of what is really handed over, of nothing else. */
 import type { EntityManager } from '../../db/orm.ts';
 import { checkLiveRuns, checkQuota } from '../quotas/check.ts';
 import { COUNTED, OTHER_USED, usedSql, type CountedQuota } from '../quotas/counted.ts';
@@ -23,9 +23,9 @@ export async function usesOf(em: EntityManager, userId: string): Promise<Uses> {
 }
 
 /**
- * Call after everything is handed over: the new owner may get more than the quotas allow only if an administrator
- * raises them first. Of what the user has no more than before, nothing is checked: who is above a limit that was
- * lowered keeps what there is. @throws 409
+ * Call after everything is handed over: the new owner may get more than the quotas allow only if an
+ * administrator raises them first. Of what the user has no more than before, nothing is checked: who is above
+ * a limit that was lowered keeps what there is. @throws 409
  */
 export async function checkTransferred(
   em: EntityManager,

@@ -77,8 +77,8 @@ export async function readLog(
 
 /**
  * The same with conditions that differ from reader to reader, so it is planned for each. One statement, so
- * that the oldest open transaction and the events come from one snapshot. The newest event is found at the end
- * of the index; with `exists` the planner would scan the table.
+ * that the oldest open transaction and the events come from one snapshot. The newest event is found at the
+ * end of the index; with `exists` the planner would scan the table.
  */
 function readSome(
   em: EntityManager,

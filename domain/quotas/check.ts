@@ -64,8 +64,8 @@ interface Counts {
 }
 
 /**
- * Call after something was added for the holder, a user or a team. `isMoved`: it was another holder's before, so
- * the platform has no more of it. @throws AppError (409)
+ * Call after something was added for the holder, a user or a team. `isMoved`: it was another holder's before,
+ * so the platform has no more of it. @throws AppError (409)
  */
 export async function checkQuota(
   em: EntityManager,
