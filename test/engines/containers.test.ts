@@ -32,7 +32,7 @@ import { SANDBOX_CALL } from '../support/sandbox-call.ts';
 import { startScriptedModel, toolAnswers } from '../support/scripted-model.ts';
 
 const NETWORK = 'agents';
-const found = await startContainerEngine();
+const found = await startContainerEngine('own');
 
 if (typeof found === 'string') skip('containers on a real engine', found);
 else withEngine(found);
@@ -59,8 +59,6 @@ function withEngine(engine: ContainerEngine): void {
   });
   afterAll(async () => {
     await platform.close();
-    // Its bridge would outlive the engine.
-    if (makesNetwork) engine.docker('network', 'rm', NETWORK);
     await engine.stop();
   });
 

@@ -26,7 +26,7 @@ const owner = statSync(join(root, 'package.json'));
 const IMAGE = 'cadenza-test-image:1';
 const PASSWORD = 'a password of the test';
 
-const found = await startContainerEngine();
+const found = await startContainerEngine('machine');
 
 if (typeof found === 'string') skip('api and worker in containers', found);
 else inContainers(found);

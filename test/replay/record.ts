@@ -37,7 +37,9 @@ const server = await startTemporal({
   dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 40 },
 });
 const counterpart = await startCounterpart();
-const engine = wanted.some((name) => CONTAINER_SCENARIOS.includes(name)) ? await startContainerEngine() : '';
+const engine = wanted.some((name) => CONTAINER_SCENARIOS.includes(name))
+  ? await startContainerEngine('own')
+  : '';
 if (typeof engine === 'string' && engine !== '') process.stdout.write(`without containers: ${engine}\n`);
 const { connection, workflow } = createTemporalClient({ address: server.address, namespace: 'default' });
 

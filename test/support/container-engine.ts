@@ -36,10 +36,13 @@ const PROGRAMS =
   'sh cat echo sleep id touch wget grep head tr wc yes ls ln mkdir printf dd truncate true'.split(' ');
 const START_MS = 40_000;
 
-/** Or why there is none. */
-export async function startContainerEngine(): Promise<ContainerEngine | string> {
+/**
+ * Or why there is none. With `own` the networks that it makes are apart from the machine's: a change of
+ * those makes every Chromium of other tests break its requests off (`ERR_NETWORK_CHANGED`).
+ */
+export async function startContainerEngine(network: 'own' | 'machine'): Promise<ContainerEngine | string> {
   if (process.getuid?.() !== 0) return 'only root can start a container engine';
-  for (const program of ['dockerd', 'docker', 'tar'])
+  for (const program of ['dockerd', 'docker', 'tar', 'unshare'])
     if (spawnSync(program, ['--version']).status !== 0) return `no ${program}`;
   const busybox = ['/bin/busybox', '/usr/bin/busybox'].find((path) => spawnSync(path, ['true']).status === 0);
   if (busybox === undefined) return 'no busybox';
@@ -48,8 +51,9 @@ export async function startContainerEngine(): Promise<ContainerEngine | string> 
   const log = openSync(join(folder, 'log'), 'w');
   const options = ['--iptables=false', '--ip6tables=false', '--bridge=none', `--host=${address}`];
   const folders = ['data-root', 'exec-root', 'pidfile'].map((name) => `--${name}=${join(folder, name)}`);
+  const [command, ...before] = network === 'own' ? ['unshare', '--net', 'dockerd'] : ['dockerd'];
   const start = (): ChildProcess =>
-    spawn('dockerd', [...options, ...folders], { stdio: ['ignore', log, log] });
+    spawn(command, [...before, ...options, ...folders], { stdio: ['ignore', log, log] });
   let daemon = start();
   const stop = async (): Promise<void> => {
     await end(daemon, 'SIGTERM');
