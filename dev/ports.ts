@@ -25,6 +25,23 @@ export async function choosePort(options: {
   return port;
 }
 
+const STARTS = 3;
+
+/**
+ * Starts a server. If another program has taken one of its ports between their choice and the start, `start`
+ * is called again, and chooses others.
+ */
+export async function startOnFreePorts<T>(start: () => Promise<T>): Promise<T> {
+  for (let starts = 1; ; starts++) {
+    try {
+      return await start();
+    } catch (error) {
+      const isTaken = error instanceof Error && /address already in use/i.test(error.message);
+      if (!isTaken || starts === STARTS) throw error;
+    }
+  }
+}
+
 /** Listens on a port briefly. @returns the port, or undefined if it is taken */
 async function listenOnce(port: number, host: string): Promise<number | undefined> {
   const server = createServer();

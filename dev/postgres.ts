@@ -28,7 +28,7 @@ import {
   type Exit,
   type ServerProcess,
 } from './os-process.ts';
-import { choosePort } from './ports.ts';
+import { choosePort, startOnFreePorts } from './ports.ts';
 import { choosePostgresAccount, type PostgresAccount, type RootMode } from './postgres-account.ts';
 
 export type PostgresOptions = {
@@ -78,6 +78,14 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   if (!existsSync(join(cluster, PASSWORD_FILE)))
     await createCluster(account, cluster, options.throwaway ?? false);
   checkVersion(account, cluster);
+  return startOnFreePorts(() => startServer(options, account, cluster));
+}
+
+async function startServer(
+  options: PostgresOptions,
+  account: PostgresAccount,
+  cluster: string,
+): Promise<EmbeddedPostgres> {
   const password = readFileSync(join(cluster, PASSWORD_FILE), 'utf8').trim();
   const port = await choosePort({ what: 'PostgreSQL', wanted: options.port });
   const logFile = join(options.dataDir, 'postgres.log');

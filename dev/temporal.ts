@@ -18,7 +18,7 @@ import {
   type ServerProcess,
   type SystemProcess,
 } from './os-process.ts';
-import { choosePort } from './ports.ts';
+import { choosePort, startOnFreePorts } from './ports.ts';
 import { findTemporalBinary, type Progress } from './temporal-binary.ts';
 
 export type TemporalOptions = {
@@ -86,7 +86,7 @@ const tuning = {
  * serves every namespace. A database whose first start was interrupted is created again.
  */
 export async function startTemporal(options: TemporalOptions): Promise<EmbeddedTemporal> {
-  const { dataDir, namespaces = [], progress = () => {} } = options;
+  const { dataDir, progress = () => {} } = options;
   mkdirSync(join(dataDir, 'temporal'), { recursive: true, mode: 0o700 });
   const folder = join(realpathSync(dataDir), 'temporal');
   const database = join(folder, 'temporal.db');
@@ -96,6 +96,16 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
     for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${database}${suffix}`, { force: true });
   }
   const command = await findTemporalBinary(progress, options.abort);
+  const server = await startOnFreePorts(() => startServer(options, { command, folder, database }));
+  writeFileSync(complete, '');
+  return server;
+}
+
+async function startServer(
+  options: TemporalOptions,
+  { command, folder, database }: { command: string; folder: string; database: string },
+): Promise<EmbeddedTemporal> {
+  const { dataDir, namespaces = [] } = options;
   const ports = await choosePorts(options);
   const logFile = join(dataDir, 'temporal.log');
   const args = serverArguments(options, database, ports);
@@ -109,7 +119,6 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
     await stop();
     throw error;
   }
-  writeFileSync(complete, '');
   return {
     address,
     port: ports.port,
