@@ -6,12 +6,12 @@ import {
   checkedAddress,
   closedByBroker,
   createBreak,
+  lostConnection,
   openBrokerSocket,
   refusal,
   settled,
 } from '../asyncapi/broker.ts';
 import { MAX_RECEIVED_BYTES, tooMuch } from '../asyncapi/message-queue.ts';
-import { connectionFault } from '../egress/connection-fault.ts';
 import type { EgressPolicy } from '../egress/egress.ts';
 import type { CallGuard } from '../guarded-call.ts';
 import { openWebSocketStream } from './web-socket-stream.ts';
@@ -70,7 +70,7 @@ export async function openMqttSession(options: MqttOptions): Promise<MqttSession
     clean: keptSeconds === undefined,
     keepalive: KEEPALIVE_SECONDS,
     reconnectPeriod: 0,
-    connectTimeout: Math.min(guard.leftMs(), CONNECT_MS),
+    connectTimeout: CONNECT_MS,
     ...(version === 5
       ? {
           properties: {
@@ -138,8 +138,10 @@ const REFUSALS: Readonly<Record<number, 'authentication' | 'authorization'>> = {
 function failureOf({ guard, host }: Pick<MqttOptions, 'guard' | 'host'>, error: unknown): Fault {
   if (error instanceof Fault) return error;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (typeof code !== 'number') return connectionFault({ url: `http://${host}` }, error);
   const text = error instanceof Error ? error.message : '';
+  // The library gives its own time limit no code.
+  const late = text === 'connack timeout' ? { code: 'UND_ERR_CONNECT_TIMEOUT', cause: error } : null;
+  if (typeof code !== 'number') return lostConnection(host, late ?? error);
   return refusal({ guard, target: { host } }, REFUSALS[code] ?? 'communication', `${text} (${code})`, error);
 }
 
