@@ -69,8 +69,12 @@ test('all readers get the same events of the same runs, page by page', async () 
   await em.execute(
     `update run set parent_run_id = (select min(id::text)::uuid from run) where hashtext(id::text) % 5 = 0`,
   );
-  const page = (after: LogPage['events'][number]['position'], filter: LogFilter): Promise<LogPage> =>
-    readLog(em, after, { ...filter, limit: 300 });
+  // The oldest open transaction is that of the whole server, where other tests write meanwhile.
+  const page = async (after: LogPage['events'][number]['position'], filter: LogFilter) => {
+    const { events, oldestOpenTx, ...rest } = await readLog(em, after, { ...filter, limit: 300 });
+    expect(oldestOpenTx).toMatch(/^\d+$/);
+    return { events, ...rest };
+  };
   const kinds = new Set<string>();
   let after = START;
   for (let count = 0; count < 4; count++) {
@@ -84,6 +88,5 @@ test('all readers get the same events of the same runs, page by page', async () 
   const newest = { tx: '9000000000000000000', gpos: '-1' };
   const [end, filtered] = [await page(newest, {}), await page(newest, { runs: { sql: 'true', values: [] } })];
   expect(end.events).toEqual([]);
-  expect(end.oldestOpenTx).toMatch(/^\d+$/);
   expect(filtered).toEqual(end);
 });
