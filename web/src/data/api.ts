@@ -4,8 +4,11 @@ import { signal } from '@preact/signals';
 import { createClient } from '../../../client/index.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 
-/** The server has refused a request because the session is over. */
-export const sessionOver = signal(false);
+/**
+ * Why the user has to log in again: the server has refused a request because the session is over, or because
+ * what was asked needs a log-in of the last minutes.
+ */
+export const logInAgain = signal<'over' | 'too_old' | null>(null);
 
 /** Names the user for whom the page is drawn. Empty for a request that is not about a certain one. */
 export const USER_HEADER = 'cadenza-user';
@@ -49,8 +52,11 @@ export const client = createClient({
     const keepalive = document.hidden && isShort;
     const response = await fetch(url, { ...init, headers, keepalive, signal: signalOf(init, headers) });
     if (response.status === 401) {
-      if (await isForAnother(response)) onAnotherUser();
-      else sessionOver.value = true;
+      const code = await codeOf(response);
+      if (code === 'another_user') onAnotherUser();
+      // A wrong password says nothing about the session.
+      else if (headers.get(USER_HEADER) !== '')
+        logInAgain.value = code === 'login_too_old' ? 'too_old' : 'over';
     }
     return response;
   },
@@ -61,11 +67,11 @@ function signalOf({ method = 'GET', signal }: RequestInit, headers: Headers): Ab
   return signal ? AbortSignal.any([signal, reads.signal]) : reads.signal;
 }
 
-async function isForAnother(response: Response): Promise<boolean> {
+async function codeOf(response: Response): Promise<unknown> {
   // Whoever sent the request reads the body too.
   const problem: unknown = await response
     .clone()
     .json()
     .catch(() => null);
-  return isRecord(problem) && problem['code'] === 'another_user';
+  return isRecord(problem) ? problem['code'] : undefined;
 }

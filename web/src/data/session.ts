@@ -2,7 +2,7 @@
 import { effect, signal, untracked } from '@preact/signals';
 
 import type { CreateSessionRequest, OperationId, User } from '../../../client/index.ts';
-import { client, resumeReads, sendAs, sessionOver, stopReads, USER_HEADER, whenAnotherUser } from './api.ts';
+import { client, logInAgain, resumeReads, sendAs, stopReads, USER_HEADER, whenAnotherUser } from './api.ts';
 import { cache } from './query.ts';
 import { forgetTexts } from './kept-texts.ts';
 import { outbox } from './outbox.ts';
@@ -34,7 +34,7 @@ export async function readSession(): Promise<void> {
   const found = (await client.call('getSession', { headers: { [USER_HEADER]: '' } })) ?? null;
   user.value = found;
   if (found === null) return;
-  sessionOver.value = false;
+  logInAgain.value = null;
   outbox.open(found.id);
 }
 
@@ -57,15 +57,15 @@ whenUserLeaves(() => {
 
 /** Leaves a session that the server has ended. */
 export function leave(): void {
-  sessionOver.value = false;
+  logInAgain.value = null;
   user.value = null;
 }
 
 /** @throws ApiError if the password is wrong, there were too many attempts, or a second factor is needed */
 export async function logIn(body: CreateSessionRequest): Promise<void> {
-  const found = await client.call('createSession', { body });
+  const found = await client.call('createSession', { body, headers: { [USER_HEADER]: '' } });
   user.value = found;
-  sessionOver.value = false;
+  logInAgain.value = null;
   outbox.open(found.id);
   void cache.invalidateQueries();
   tabs.postMessage('changed');

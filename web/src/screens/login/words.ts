@@ -9,5 +9,9 @@ export const words = {
   noPasskey: 'No passkey was used.',
   over: 'Your session is over',
   overText: (name: string) => `Log in again as ${name}. What you typed is kept.`,
+  tooOld: 'Log in again to do this',
+  tooOldText: (name: string) =>
+    `This needs a log-in of the last 5 minutes by ${name}. What you typed is kept: send it again afterwards.`,
+  cancel: 'Cancel',
   asAnother: 'Log in as somebody else',
 };
