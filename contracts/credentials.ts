@@ -15,6 +15,17 @@ const WORDS = new RegExp(
 );
 /** Matches whole words only, because other words contain them. */
 const WHOLE_WORDS = /(?:^|_)(?:cookie|pwd|x_auth|auth_key)(?:_|$)/;
+/** Keys of accounts and of applications, as services name them. */
+const KINDS_OF_KEY = /(?:^|_)(?:master|application|app|account|license|service)_key$/;
+/** Keys are written with dashes in headers only. There, one is a credential unless it is known as another. */
+const HEADER_KEY = /-key$/i;
+const PLAIN_HEADER_KEY = new RegExp(
+  [
+    '(?:^|-)(?:idempotency|partition|routing|cache|surrogate|kafka|message|group|sort|primary|foreign',
+    '|public|websocket|trace|correlation|dedup|deduplication|object|bucket|index)-key$',
+  ].join(''),
+  'i',
+);
 /** A key with this ending tells the location or kind of a credential. */
 const ABOUT = /(?:url|uri|endpoint|name|type|field)$/;
 
@@ -34,7 +45,9 @@ function snake(key: string): string {
 export function namesCredential(key: string): boolean {
   const words = snake(key);
   const squashed = words.replaceAll('_', '');
-  return !ABOUT.test(squashed) && (WORDS.test(squashed) || WHOLE_WORDS.test(words));
+  if (ABOUT.test(squashed)) return false;
+  if (WORDS.test(squashed) || WHOLE_WORDS.test(words) || KINDS_OF_KEY.test(words)) return true;
+  return HEADER_KEY.test(key) && !PLAIN_HEADER_KEY.test(key);
 }
 
 /** Placeholder name for a key: `x-Api-key` → `X_API_KEY`. */

@@ -58,6 +58,13 @@ describe('a key of the configuration', () => {
     'x-amz-security-token',
     'Ocp-Apim-Subscription-Key',
     'aws_secret_access_key',
+    'X-Key',
+    'x-master-key',
+    'DD-APPLICATION-KEY',
+    'X-Auth-Key',
+    'masterKey',
+    'app_key',
+    'accountKey',
   ])('%s names a credential', (key) => expect(namesCredential(key)).toBe(true));
   test.each([
     'token_url',
@@ -75,6 +82,15 @@ describe('a key of the configuration', () => {
     'key',
     'Content-Type',
     'author',
+    'Idempotency-Key',
+    'X-Idempotency-Key',
+    'kafka-key',
+    'Sec-WebSocket-Key',
+    'xKey',
+    'x_key',
+    'key',
+    'keyboard-layout',
+    'monkey',
   ])('%s does not', (key) => expect(namesCredential(key)).toBe(false));
 });
 
@@ -86,6 +102,8 @@ test('literal credentials in keys, headers and addresses are moved to the store'
     headers: {
       'X-API-Key': 'literal-header',
       'PRIVATE-TOKEN': 'literal-private',
+      'X-Key': 'literal-short',
+      'Idempotency-Key': 'order-1',
       Cookie: 'sid=literal-cookie',
       Accept: 'application/json',
     },
@@ -114,6 +132,8 @@ test('literal credentials in keys, headers and addresses are moved to the store'
   );
   expect(headers).toMatchObject({
     'X-API-Key': expect.stringMatching(/^<AGENT_\w+_X_API_KEY_1>$/),
+    'X-Key': expect.stringMatching(/^<AGENT_\w+_X_KEY_1>$/),
+    'Idempotency-Key': 'order-1',
     Accept: 'application/json',
   });
   expect(options.token_url).toBe('https://id.example/token');
