@@ -34,7 +34,10 @@ export function redirectUriProblem(uri: string): string | null {
   if (url.href !== uri && url.href !== `${uri}/`) return `must be written ${url.href}`;
   if (url.hash !== '' || uri.includes('#')) return 'must not have a fragment';
   if (url.username !== '' || url.password !== '') return 'must not have a user';
-  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) return 'must be HTTPS, except on LOOPBACK';
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname))
+    return 'must be HTTPS, except on a loopback address';
+  // URIs are compared exactly, so one with a wildcard would never be reached.
+  if (url.hostname.includes('*')) return 'must name one host, without a wildcard';
   const scheme = url.protocol.slice(0, -1);
   if (REFUSED_SCHEMES.has(scheme) || REFUSED_FAMILIES.test(scheme))
     return `must not have the scheme ${scheme}`;
@@ -42,7 +45,10 @@ export function redirectUriProblem(uri: string): string | null {
   return null;
 }
 
-/** Compares exactly; on LOOPBACK any port will do, since programs take a free one (RFC 8252 section 7.3). */
+/**
+ * Compares exactly; on a loopback address any port will do, since programs take a free one (RFC 8252 section
+ * 7.3).
+ */
 export function isRegistered(uri: string, registered: readonly string[]): boolean {
   if (registered.includes(uri)) return true;
   if (redirectUriProblem(uri) !== null) return false;
@@ -50,7 +56,7 @@ export function isRegistered(uri: string, registered: readonly string[]): boolea
   return asked !== null && registered.some((one) => withoutPort(one) === asked);
 }
 
-/** Null for other URIs than those of LOOPBACK. */
+/** Null for other URIs than those of loopback addresses. */
 function withoutPort(uri: string): string | null {
   const url = new URL(uri);
   if (url.protocol !== 'http:' || !LOOPBACK.test(url.hostname)) return null;

@@ -23,6 +23,7 @@ test.each([
   'http://app.example.com/callback',
   'http://127.0.0.1.example.com/callback',
   'http://10.0.0.1/callback',
+  'https://*.example.com/callback',
   'https://app.example.com/callback#part',
   'https://app.example.com/callback#',
   'https://user@app.example.com/callback',
