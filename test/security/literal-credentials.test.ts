@@ -88,7 +88,6 @@ describe('a key of the configuration', () => {
     'Sec-WebSocket-Key',
     'xKey',
     'x_key',
-    'key',
     'keyboard-layout',
     'monkey',
   ])('%s does not', (key) => expect(namesCredential(key)).toBe(false));
