@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks';
 
 import { readSession, user, whenUserLeaves } from '../data/session.ts';
 import { LogIn } from '../screens/login/login.tsx';
-import { SessionOver } from '../screens/login/session-over.tsx';
+import { LogInAgain } from '../screens/login/log-in-again.tsx';
 import { ProblemText } from '../ui/problem.tsx';
 import { clearNotes, tell, Toasts } from '../ui/toasts.tsx';
 import { Shell } from './shell.tsx';
@@ -24,7 +24,7 @@ export function App() {
     <>
       {/* What somebody has begun is not there for the next user. */}
       {user.value === null ? <LogIn /> : <Shell key={user.value.id} user={user.value} />}
-      <SessionOver />
+      <LogInAgain />
       <Toasts />
     </>
   );

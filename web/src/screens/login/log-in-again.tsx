@@ -9,7 +9,7 @@ import { leave, readSession, user } from '../../data/session.ts';
 import { Issuers, LogInForm } from './login.tsx';
 import { words } from './words.ts';
 
-export function SessionOver() {
+export function LogInAgain() {
   const dialog = useRef<HTMLDialogElement>(null);
   const who = user.value;
   const why = who ? logInAgain.value : null;
@@ -31,10 +31,10 @@ export function SessionOver() {
     if (why === 'too_old') cancel();
   };
   return (
-    <dialog ref={dialog} aria-labelledby="session-over" onCancel={onCancel}>
+    <dialog ref={dialog} aria-labelledby="log-in-again" onCancel={onCancel}>
       {who && why && (
         <>
-          <h2 id="session-over">{why === 'over' ? words.over : words.tooOld}</h2>
+          <h2 id="log-in-again">{why === 'over' ? words.over : words.tooOld}</h2>
           <p>{(why === 'over' ? words.overText : words.tooOldText)(who.username)}</p>
           {who.has_password && <LogInForm username={who.username} />}
           <Issuers newTab />
