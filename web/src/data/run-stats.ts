@@ -39,6 +39,8 @@ export function useRunStats(by: RunStats['by'], workflowIds?: readonly string[])
     enabled: workflowIds === undefined || workflowIds.length > 0,
     // While a list grows, the rows that are there keep what they show.
     placeholderData: (before: RunStats | undefined) => before,
+    // No screen that showed them followed the events meanwhile.
+    refetchOnMount: 'always',
     // An hour or a day can end without an event.
     refetchInterval: 60_000,
   });

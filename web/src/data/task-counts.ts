@@ -20,6 +20,8 @@ export function useTaskCounts(): HumanTaskSummary | undefined {
   const { data } = useQuery({
     queryKey: KEY,
     queryFn: ({ signal }) => client.call('getHumanTaskSummary', { signal }),
+    // Nobody followed the events while no screen showed them.
+    refetchOnMount: 'always',
     // Deadlines pass without an event.
     refetchInterval: EVERY_MS,
   });
@@ -32,6 +34,7 @@ export function useUnread(): number {
   const { data } = useQuery({
     queryKey: UNREAD_KEY,
     queryFn: ({ signal }) => client.call('getNotificationSummary', { signal }),
+    refetchOnMount: 'always',
     refetchInterval: EVERY_MS,
   });
   return data?.unread ?? 0;
