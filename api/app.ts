@@ -22,6 +22,7 @@ import { codecCorsMiddleware } from './middleware/codec-cors.ts';
 import { compressionMiddleware } from './middleware/compression.ts';
 import { corsMiddleware } from './middleware/cors.ts';
 import { errorsMiddleware } from './middleware/errors.ts';
+import { forgetCallersMiddleware } from './middleware/forget-callers.ts';
 import { negotiationMiddleware } from './middleware/negotiation.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createLoadGuard, NO_GUARD, type LoadGuard } from './load-guard.ts';
@@ -184,6 +185,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   koa.use(writePauseMiddleware(deps.writePause));
   if (deps.consoleFolder !== undefined) koa.use(consoleMiddleware(deps.consoleFolder));
   koa.use(referenceMiddleware());
+  koa.use(forgetCallersMiddleware(deps));
   koa.use(a2aMiddleware(deps));
   koa.use(openAiMiddleware(deps));
   koa.use(mcpMiddleware(deps));

@@ -32,7 +32,6 @@ export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): 
       authMiddleware(deps, endpoint),
       requestsAtOnceMiddleware(deps.requestsAtOnce, endpoint),
       ...(perMinute > 0 ? [rateLimitMiddleware(fork, perMinute, endpoint)] : []),
-      forgetCallers(deps, endpoint),
       runEndpoint(deps, endpoint),
     ];
     for (const place of [path, `/api/v1${path}`])
@@ -76,23 +75,6 @@ function labelRoute({ path }: Endpoint): Middleware {
   return (ctx, next) => {
     ctx.state['route'] = path;
     return next();
-  };
-}
-
-/** What never changes who a caller is; every other change makes this process read callers anew at once. */
-const KEEPS_CALLERS =
-  /^\/(agents|callbacks|decide|events|files|hitl|hooks|jobs|marketplace|notifications|runs|workflows)\b/;
-
-/** Other processes, and this one too, also hear of changes by a notification, a moment later. */
-function forgetCallers({ knownCallers, knownNames }: RouterDeps, { method, path }: Endpoint): Middleware {
-  if (method === 'GET' || KEEPS_CALLERS.test(path)) return (_ctx, next) => next();
-  return async (_ctx, next) => {
-    try {
-      await next();
-    } finally {
-      knownCallers.clear();
-      knownNames.clear();
-    }
   };
 }
 

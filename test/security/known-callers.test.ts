@@ -16,7 +16,7 @@ let admin: Client;
 let count = 0;
 
 beforeAll(async () => {
-  app = await startTestApp({ keepsCallers: true });
+  app = await startTestApp({ keepsCallers: 'without news' });
   const { databaseUrl, env } = app;
   copy = await startTestApp({ keepsCallers: true, databaseUrl, env: { BASE_URL: env.BASE_URL } });
   admin = await app.as('admin');

@@ -11,7 +11,12 @@ import { createApp, type App, type CreateAppOptions } from '../../api/app.ts';
 import { createHttpServer, serve } from '../../api/http-server.ts';
 import { parseEnv, type Env } from '../../config/env.ts';
 import { createOrm, type Orm } from '../../db/orm.ts';
-import { listenForAccountChanges, listenForJobs, listenForNotifications } from '../../db/notifications.ts';
+import {
+  listenForAccountChanges,
+  listenForJobs,
+  listenForNotifications,
+  type Notifications,
+} from '../../db/notifications.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { FIRST_PARTY_CLIENT, signAccessToken } from '../../domain/auth/access-token.ts';
 import type { Role } from '../../contracts/roles.ts';
@@ -90,8 +95,10 @@ export interface TestAppOptions extends Partial<
   encryptionKeys?: string;
   /**
    * Keeps callers for a second, as in production. Otherwise a test may change users by SQL and ask at once.
+   * `without news`: as if all notifications of changes were late, so that what this process did has to count
+   * by itself.
    */
-  keepsCallers?: boolean;
+  keepsCallers?: boolean | 'without news';
 }
 
 /** Temporal is unreachable: nothing starts, no signal is sent, rows wait for the reconciler. */
@@ -117,6 +124,9 @@ export const noTemporal: TemporalGateway = {
 function away(): never {
   throw new TemporalUnavailable('no Temporal in this test');
 }
+
+/** A connection for notifications on which none arrives. */
+const noNews: Notifications = { isConnected: true, subscribe: () => {}, stop: async () => {} };
 
 /** The same for every app of a test run, so that copies on one database can read each other's secrets. */
 export const testKeys = `test:${randomBytes(32).toString('base64')}`;
@@ -163,7 +173,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     logger,
     runEvents: createRunEventWatcher(databaseUrl, logger),
     temporal: options.temporal ?? noTemporal,
-    ...(options.keepsCallers ? { accountChanges: listenForAccountChanges(databaseUrl, logger) } : {}),
+    ...(options.keepsCallers === true
+      ? { accountChanges: listenForAccountChanges(databaseUrl, logger) }
+      : options.keepsCallers === 'without news'
+        ? { accountChanges: noNews }
+        : {}),
     ...(options.payloadCodec ? { payloadCodec: options.payloadCodec } : {}),
     strictResponses: options.strictResponses ?? true,
     ...(options.endpoints ? { endpoints: options.endpoints } : {}),

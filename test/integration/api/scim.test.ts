@@ -15,7 +15,7 @@ const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp';
 const patch = (...Operations: object[]) => ({ schemas: [PATCH], Operations });
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { EGRESS_ALLOW: '127.0.0.1' }, keepsCallers: true });
+  app = await startTestApp({ env: { EGRESS_ALLOW: '127.0.0.1' }, keepsCallers: 'without news' });
   admin = await app.as('admin');
   corp = await startIssuer({ redirectUris: [`${app.url}/auth/sso/corp/callback`] });
   scim = await provisioner('corp', corp.url, {

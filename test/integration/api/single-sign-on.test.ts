@@ -16,7 +16,7 @@ const roleRule = (value: string, role: string) => ({ claim: 'roles', value, role
 const mapping = { roles: [roleRule('staff', 'viewer'), roleRule('chief', 'admin')] };
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { EGRESS_ALLOW: '127.0.0.1' }, keepsCallers: true });
+  app = await startTestApp({ env: { EGRESS_ALLOW: '127.0.0.1' }, keepsCallers: 'without news' });
   admin = await app.as('admin');
   const callback = (name: string) => ({ redirectUris: [`${app.url}/auth/sso/${name}/callback`] });
   corp = await startIssuer({
