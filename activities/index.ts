@@ -7,6 +7,7 @@ import { checkContainerActivity } from './check-container.ts';
 import { childRunActivities } from './child-runs.ts';
 import { deliveryActivities } from './deliver-next.ts';
 import { fetchFilesActivity } from './fetch-files.ts';
+import { followCallActivity } from './follow-call.ts';
 import { humanTaskActivities } from './human-tasks.ts';
 import { invokeAgentActivity } from './invoke-agent.ts';
 import { listenerActivities } from './listeners.ts';
@@ -41,7 +42,7 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
   const prices = createPrices(() => given.orm.em.fork());
   const deps = { ...given, outcomes: createOutcomes(given), prices };
   const [invokeAgent, callHttp] = [invokeAgentActivity(deps), callHttpActivity(deps)];
-  return tracedActivities(deps, {
+  const activities = tracedActivities(deps, {
     ...runLogActivities(deps),
     ...humanTaskActivities(deps),
     ...childRunActivities(deps),
@@ -52,6 +53,7 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     callHttp: (input) => deps.answers.share(() => callHttp(input)),
     runProcess: runProcessActivity(deps),
     takeOutcome: takeOutcomeActivity(deps),
+    followCall: followCallActivity(deps),
     runContainer: runContainerActivity(deps),
     checkContainer: checkContainerActivity(deps),
     reconcile: reconcileActivity(deps),
@@ -59,4 +61,11 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     sweepFiles: sweepFilesActivity(deps),
     removeExpired: removeExpiredActivity(deps),
   });
+  const { handedOver } = deps.shortCalls;
+  return {
+    ...activities,
+    // Around their spans, which last as long as the calls.
+    invokeAgent: (input) => handedOver.run(input, () => activities.invokeAgent(input)),
+    callHttp: (input) => handedOver.run(input, () => activities.callHttp(input)),
+  };
 }

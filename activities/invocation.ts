@@ -25,6 +25,7 @@ import {
 } from '../domain/runs/invocations.ts';
 import type { AgentGate } from './agent-gate.ts';
 import type { InvocationDeps } from './deps.ts';
+import { currentHandOver } from './handed-over-calls.ts';
 import { bounded } from './short-calls.ts';
 import { failureOf, isStopping, underWay, type UnderWay } from './under-way.ts';
 
@@ -80,7 +81,7 @@ export async function invokeOnce(
       callOrRecall(deps, row, input, invocation, call),
     );
   } finally {
-    if (short) deps.shortCalls.end();
+    if (short && !currentHandOver()?.isDone) deps.shortCalls.end();
   }
 }
 
@@ -163,7 +164,10 @@ async function callNow(
   return bounded(
     input,
     call.signal,
-    () => isToBeCancelled(deps.orm.em.fork(), runId),
+    {
+      isToBeCancelled: () => isToBeCancelled(deps.orm.em.fork(), runId),
+      onHandOver: () => deps.shortCalls.end(),
+    },
     (signal) =>
       invocation.call({
         idempotencyKey: key,
@@ -229,14 +233,14 @@ async function cancelRequested(deps: InvocationDeps, runId: string, call: UnderW
 async function keepResult(
   { orm, outcomes }: InvocationDeps,
   { runId, key, claim }: ClaimedRow,
-  { short }: InvocationInput,
+  input: InvocationInput,
   invocation: Invocation,
   result: Invoked,
 ): Promise<void> {
   const { gate } = invocation;
   const isRepeatable = invocation.idempotent() && !invocation.stored && !gate?.holds;
   if (isRepeatable && !holdsLargeAnswer())
-    return outcomes.add(runId, { key, ended: { result }, ...requirement(short, claim) });
+    return outcomes.add(runId, { key, ended: { result }, ...requirement(input, claim) });
   if (!(await finishInvocation(orm.em.fork(), runId, key, result, await gate?.spent(null), claim)))
     throw new Error(NOT_STORED);
 }
@@ -244,13 +248,13 @@ async function keepResult(
 async function keepFault(
   { orm, outcomes }: InvocationDeps,
   { runId, key, claim }: ClaimedRow,
-  { short }: InvocationInput,
+  input: InvocationInput,
   { gate }: Invocation,
   fault: Fault,
 ): Promise<void> {
   const { error } = fault;
-  const outcome: CallOutcome = { key, ended: { error }, ...requirement(short, claim) };
-  if (short && !gate?.holds) return outcomes.add(runId, outcome);
+  const outcome: CallOutcome = { key, ended: { error }, ...requirement(input, claim) };
+  if (isInTask(input) && !gate?.holds) return outcomes.add(runId, outcome);
   if (!(await failInvocation(orm.em.fork(), runId, key, error, await gate?.spent(fault), claim)))
     throw new Error(NOT_STORED);
 }
@@ -259,11 +263,13 @@ async function keepFault(
  * A short call goes on before its outcome is stored, whatever other workers do, so the first outcome stays.
  * Of an ordinary call's attempts, Temporal waits for the one that has claimed the key last.
  */
-function requirement(
-  short: InvocationInput['short'],
-  claim: number,
-): Pick<CallOutcome, 'required' | 'claim'> {
-  return short ? { required: true, claim: null } : { required: false, claim };
+function requirement(input: InvocationInput, claim: number): Pick<CallOutcome, 'required' | 'claim'> {
+  return isInTask(input) ? { required: true, claim: null } : { required: false, claim };
+}
+
+/** Whether the run's workflow task waits for the call: it is short, and was not handed over. */
+function isInTask({ short }: InvocationInput): boolean {
+  return short !== undefined && currentHandOver()?.isDone !== true;
 }
 
 /** The repeat finds what is stored. An attempt that Temporal has given up has no repeat. */

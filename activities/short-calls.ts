@@ -5,6 +5,7 @@
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { FAILURE, type InvocationRef } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
+import { createHandedOverCalls, currentHandOver, type HandedOverCalls } from './handed-over-calls.ts';
 
 /** Each holds the workflow task of its run. */
 const MAX_AT_ONCE = 32;
@@ -17,19 +18,24 @@ export interface ShortCalls {
   /** @throws ApplicationFailure (`busy`) at the limit; the run then makes an ordinary call */
   begin(): void;
   end(): void;
+  readonly handedOver: HandedOverCalls;
   /** Called whenever `count` grows. */
   onBegin: (() => void) | null;
 }
 
-export function createShortCalls(): ShortCalls {
+/** `taskQueue`: of the worker that also follows calls which were handed over; null: they are not. */
+export function createShortCalls(taskQueue: string | null = null): ShortCalls {
+  const handedOver = createHandedOverCalls(taskQueue);
   let count = 0;
   return {
+    handedOver,
     onBegin: null,
     get count() {
       return count;
     },
     begin() {
-      if (count >= MAX_AT_ONCE) throw failure(FAILURE.busy, 'This worker makes too many short calls at once');
+      if (count >= MAX_AT_ONCE || handedOver.isFull)
+        throw failure(FAILURE.busy, 'This worker makes too many short calls at once');
       count++;
       this.onBegin?.();
     },
@@ -42,12 +48,12 @@ export function createShortCalls(): ShortCalls {
 /**
  * Makes a short call; any other just runs. Ends it at the task's deadline, which no timer of the workflow
  * watches, and when the run is to be cancelled, which the workflow learns only after its task.
- * `isToBeCancelled` is asked now and then.
+ * `isToBeCancelled` is asked now and then, until the call is handed over.
  */
 export async function bounded<T>(
   { short, name }: Pick<InvocationRef, 'short' | 'name'>,
   signal: AbortSignal,
-  isToBeCancelled: () => Promise<boolean>,
+  { isToBeCancelled, onHandOver }: { isToBeCancelled: () => Promise<boolean>; onHandOver: () => void },
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   if (!short) return call(signal);
@@ -71,11 +77,17 @@ export async function bounded<T>(
       () => {},
     );
   }, LOOK_MS);
+  const handOver = currentHandOver();
+  handOver?.begin(() => {
+    clearInterval(look);
+    onHandOver();
+  });
   try {
     return await call(AbortSignal.any([signal, ending.signal]));
   } catch (error) {
     throw why ?? error;
   } finally {
+    handOver?.end();
     clearTimeout(timer);
     clearInterval(look);
   }

@@ -8,15 +8,17 @@ import { FAILURE } from '../contracts/activities.ts';
 import { Fault } from '../contracts/fault.ts';
 import type { CallUnderWay } from '../domain/runs/invocations.ts';
 import type { ActiveCalls } from './active-calls.ts';
+import { currentHandOver } from './handed-over-calls.ts';
 
 /**
  * Keeps the activity alive at Temporal. Cancellations usually arrive through `ActiveCalls`; heartbeats are
  * the fallback.
  */
-const HEARTBEAT_MS = 4_000;
+export const HEARTBEAT_MS = 4_000;
 
 export interface UnderWay {
-  context: Context;
+  /** Of the activity that waits for the call. */
+  readonly context: Context;
   /** Aborted when nothing waits for the call any more, and when the worker stops. */
   signal: AbortSignal;
   /** Whether the call's task or run has ended without it, as far as this process knows. */
@@ -31,9 +33,17 @@ export async function underWay<T>(
 ): Promise<T> {
   const context = Context.current();
   const watch = calls.watch(call);
+  const handOver = currentHandOver();
   try {
-    const signal = AbortSignal.any([context.cancellationSignal, watch.signal]);
-    const run = (): Promise<T> => work({ context, signal, ended: () => watch.signal.aborted });
+    const signals = [context.cancellationSignal, watch.signal, ...(handOver ? [handOver.signal] : [])];
+    const underWay: UnderWay = {
+      get context() {
+        return handOver?.context ?? context;
+      },
+      signal: AbortSignal.any(signals),
+      ended: () => watch.signal.aborted,
+    };
+    const run = (): Promise<T> => work(underWay);
     return await (context.info.isLocal ? run() : heartbeating(context, HEARTBEAT_MS, run));
   } finally {
     watch.close();

@@ -129,7 +129,7 @@ const schema = z.object({
     )
     .optional(),
   RUN_MAX_EVENTS: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
-  RUN_SHORT_CALL_MS: z.coerce.number().int().min(0).max(5_000).default(5_000),
+  RUN_SHORT_CALL_MS: z.coerce.number().int().min(0).max(5_000).default(500),
   RUN_MAX_DESCENDANTS: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
   RUN_MAX_DEPTH: z.coerce.number().int().min(1).max(100).default(20),
   RUN_TREE_MAX_EVENTS: z.coerce.number().int().min(100).max(1_000_000_000).default(1_000_000),

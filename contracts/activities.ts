@@ -33,9 +33,13 @@ export interface InvocationRef {
 }
 
 export interface ShortCall {
+  /** After this time the call goes on outside of the workflow task. Absent: it never does. */
+  hand_over_ms?: number;
   /** The task's own deadline, and the milliseconds left until then. */
   deadline?: { at: string; left_ms: number };
 }
+
+export interface FollowCallInput extends WithBatch, InvocationRef {}
 
 export interface InvokeAgentInput extends WithBatch, InvocationRef {
   agent: string;
@@ -347,6 +351,8 @@ export interface RunActivities {
   fetchFiles(input: WithBatch): Promise<FetchedFiles>;
   invokeAgent(input: InvokeAgentInput): Promise<Invoked>;
   callHttp(input: CallHttpInput): Promise<Invoked>;
+  /** The outcome of a call that was handed over; on the task queue of the process that makes it. */
+  followCall(input: FollowCallInput): Promise<Invoked>;
   runProcess(input: RunProcessInput): Promise<Invoked>;
   /** The outcome of a call that has come from outside. */
   takeOutcome(input: TakeOutcomeInput): Promise<TakenOutcome>;
@@ -402,4 +408,8 @@ export const FAILURE = {
   interrupted: 'Interrupted',
   /** The worker makes too many short calls at once. */
   busy: 'Busy',
+  /** A short call takes longer and goes on; `followCall` on the task queue of the details waits for it. */
+  handedOver: 'HandedOver',
+  /** The process does not make a call that was handed over any more. */
+  gone: 'CallGone',
 } as const;

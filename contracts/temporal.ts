@@ -101,11 +101,17 @@ export interface RunStart {
  * Which calls of a run are local activities (docs/adr/0030). `version` is the version of the rules, which a
  * run keeps: code that changes a rule has to know both.
  */
-export interface ShortCallRules {
-  version: 1;
-  /** The longest timeout of a short call. */
-  timeout_ms: number;
-}
+export type ShortCallRules =
+  | {
+      version: 1;
+      /** The longest timeout of a short call. */
+      timeout_ms: number;
+    }
+  | {
+      version: 2;
+      /** A call that takes longer is handed over to an ordinary activity. */
+      hand_over_ms: number;
+    };
 
 export interface RunArgs {
   /** Whether the server has SEARCH_ATTRIBUTES, so that the workflow may keep `status` up to date. */

@@ -3,7 +3,8 @@ import { getHeapStatistics } from 'node:v8';
 import { Worker, type NativeConnection, type WorkerTuner, type WorkflowBundle } from '@temporalio/worker';
 import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
 import { halfOfMemoryMib } from '../config/memory.ts';
-import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
+import type { DeliveryActivities, FollowCallInput, RunActivities } from '../contracts/activities.ts';
+import { MAX_HANDED_OVER } from '../activities/handed-over-calls.ts';
 import type { ShortCalls } from '../activities/short-calls.ts';
 import { createMemoryGauge, createMemorySlots } from './memory-slots.ts';
 import { withWorkflowThreads } from './workflow-threads.ts';
@@ -34,9 +35,49 @@ const MIB = 1024 * 1024;
  * How long activities may continue after the signal to stop. Then they are cancelled, and another worker
  * repeats them.
  */
-const SHUTDOWN_GRACE = '10s';
+const SHUTDOWN = { shutdownGraceTime: '10s', shutdownForceTime: '15s' };
 
-export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
+export interface RunningWorker {
+  /** Until `shutdown`, and until what is under way has ended. */
+  run(): Promise<void>;
+  shutdown(): void;
+}
+
+export async function createWorker(options: CreateWorkerOptions): Promise<RunningWorker> {
+  const [main, follower] = await Promise.all([createMain(options), createFollower(options)]);
+  const { handedOver } = options.shortCalls;
+  handedOver.isOpen = follower !== null;
+  return {
+    run: async () => void (await Promise.all([main.run(), follower?.run()])),
+    shutdown() {
+      handedOver.isOpen = false;
+      for (const each of [main, follower]) if (each?.getState() === 'RUNNING') each.shutdown();
+    },
+  };
+}
+
+/** Follows calls of this process that were handed over, on a task queue of their own. */
+async function createFollower({
+  connection,
+  namespace,
+  dataConverter,
+  activities,
+  shortCalls,
+}: CreateWorkerOptions): Promise<Worker | null> {
+  const { queue } = shortCalls.handedOver;
+  if (queue === null) return null;
+  return Worker.create({
+    connection,
+    namespace,
+    taskQueue: queue,
+    activities: { followCall: (input: FollowCallInput) => activities.followCall(input) },
+    ...(dataConverter ? { dataConverter } : {}),
+    maxConcurrentActivityTaskExecutions: MAX_HANDED_OVER,
+    ...SHUTDOWN,
+  });
+}
+
+function createMain(options: CreateWorkerOptions): Promise<Worker> {
   const {
     connection,
     namespace,
@@ -70,8 +111,7 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
         : {}),
       tuner: tunerOf({ memoryMib, maxActivities, shortCalls, isPaused }),
       maxCachedWorkflows: maxCachedRuns,
-      shutdownGraceTime: SHUTDOWN_GRACE,
-      shutdownForceTime: '15s',
+      ...SHUTDOWN,
     });
   return withWorkflowThreads(create);
 }

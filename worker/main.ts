@@ -85,7 +85,7 @@ const keys = createSigningKeys(fork, encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
 const sender = createDeliverySender(egress);
 const notifications = createNotifications({ orm, env, encryption, keys, sender, logger });
-const shortCalls = createShortCalls();
+const shortCalls = createShortCalls(env.TEMPORAL_TASK_QUEUE);
 const activities = createActivities({
   orm,
   adapters,
@@ -147,9 +147,7 @@ const notifier = startNotificationPump(
   env.DATABASE_URL,
 );
 const matcher = startEventMatcher({ orm, temporal, limits: runLimits(env), logger }, pause, env.DATABASE_URL);
-stop = () => {
-  if (worker.getState() === 'RUNNING') worker.shutdown();
-};
+stop = () => worker.shutdown();
 logger.info(
   {
     task_queue: env.TEMPORAL_TASK_QUEUE,

@@ -9,6 +9,8 @@ export function temporalLogger(logger: Logger): TemporalLogger {
   const write = (level: LogLevel, message: string, meta?: LogMetadata): void => {
     // The SDK's metadata has symbols of its own. Details of each poll are not logged.
     if (level === 'INFO' && meta?.['sdkComponent'] === 'core') return;
+    // Some task queues are for activities only.
+    if (message.startsWith('No workflows registered')) return;
     // The run's own log says why it faulted. Ours must not repeat that, because it can quote the run's data.
     if (message === 'Workflow failed' && meta?.['workflowType'] === RUN_WORKFLOW) {
       const { error: _error, ...rest } = meta;

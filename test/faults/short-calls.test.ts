@@ -7,8 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { runWorkflowId } from '../../contracts/temporal.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
-import type { Client } from '../support/app.ts';
-import { sendJson, startServer } from '../support/http-server.ts';
+import { startCallScene, type CallScene } from '../support/call-scene.ts';
 import {
   endOf,
   startRun,
@@ -24,65 +23,8 @@ const CALLS = 60;
 /** The product's limits are in seconds; a busy machine needs more before a command takes effect. */
 const PATIENCE_MS = 30_000;
 
-/** An agent for one test, and what its counterpart sees. */
-interface Scene {
-  platform: TestPlatform;
-  builder: Client;
-  agentId: string;
-  /** The idempotency keys in the order of their calls. */
-  keys: string[];
-  /** How long the counterpart takes. */
-  takes: number;
-  calledTimes(count: number): Promise<void>;
-  worker(more?: Record<string, string>): Promise<Program>;
-  /** Ends the workers and the counterpart. */
-  close(): Promise<void>;
-}
-
-async function startScene(platform: TestPlatform): Promise<Scene> {
-  const workers: Program[] = [];
-  let onCall = (): void => {};
-  const counterpart = await startServer(async (request, response) => {
-    scene.keys.push(String(request.headers['idempotency-key']));
-    const n = scene.keys.length;
-    onCall();
-    if (scene.takes > 0) await sleep(scene.takes);
-    // Every answer differs: a repeated call that was not recalled would show.
-    sendJson(response, { n });
-  });
-  const builder = await platform.as('builder');
-  const { body } = await builder.post('/agents', {
-    name: `counter-${counterpart.port}`,
-    type: 'api',
-    version: '1.0.0',
-    visibility: 'private',
-    configuration: { endpoint: counterpart.url },
-  });
-  const scene: Scene = {
-    platform,
-    builder,
-    agentId: body.id,
-    keys: [],
-    takes: 0,
-    calledTimes: (count) =>
-      new Promise((resolve) => {
-        onCall = () => scene.keys.length >= count && resolve();
-      }),
-    async worker(more = {}) {
-      const program = await startProgram('worker', platform, more);
-      workers.push(program);
-      return program;
-    },
-    async close() {
-      await Promise.all(workers.map((worker) => worker.kill()));
-      await counterpart.close();
-    },
-  };
-  return scene;
-}
-
 /** The chain: each call sends the answer of the one before. @returns the run */
-async function startChain({ builder, agentId }: Scene, count = CALLS): Promise<string> {
+async function startChain({ builder, agentId }: CallScene, count = CALLS): Promise<string> {
   const run = await startRun(builder, {
     do: Array.from({ length: count }, (_unused, i) => ({
       [`step${i}`]: {
@@ -94,7 +36,7 @@ async function startChain({ builder, agentId }: Scene, count = CALLS): Promise<s
   return run['id'];
 }
 
-const becomes = ({ builder }: Scene, id: string, status: string): Promise<RunRecord> =>
+const becomes = ({ builder }: CallScene, id: string, status: string): Promise<RunRecord> =>
   until(
     async () => (await builder.get(`/runs/${id}`)).body,
     (run) => run.status === status,
@@ -120,7 +62,7 @@ function expectOrdered(log: RunEvent[]): void {
 }
 
 /** Every call of the run once, in order, and at most so many of them again, right after the first time. */
-function expectRepeated({ keys }: Scene, runId: string, most: number): void {
+function expectRepeated({ keys }: CallScene, runId: string, most: number): void {
   const ofRun = keys.filter((key) => key.startsWith(runId));
   const unique = [...new Set(ofRun)];
   expect(unique).toHaveLength(CALLS);
@@ -140,7 +82,7 @@ function expectCoherent(run: RunRecord, log: RunEvent[]): void {
  * Checks the log and the calls of a run, of which at most so many may be repeated.
  * @returns its last status
  */
-async function checkedEnd(scene: Scene, id: string, repeated: number): Promise<unknown> {
+async function checkedEnd(scene: CallScene, id: string, repeated: number): Promise<unknown> {
   const run = await endOf(scene.builder, { id, status: 'running' });
   const log = await readLog(scene.builder, id);
   expectOrdered(log);
@@ -152,12 +94,12 @@ async function checkedEnd(scene: Scene, id: string, repeated: number): Promise<u
 describe('with a worker that nothing happens to', () => {
   let platform: TestPlatform;
   let worker: Program;
-  let scene: Scene;
+  let scene: CallScene;
   beforeAll(async () => {
     platform = await startTestPlatform({ worker: false });
     worker = await startProgram('worker', platform);
   });
-  beforeEach(async () => void (scene = await startScene(platform)));
+  beforeEach(async () => void (scene = await startCallScene(platform)));
   afterEach(() => scene.close());
   afterAll(async () => {
     await worker.kill();
@@ -234,11 +176,11 @@ describe('with a worker that nothing happens to', () => {
 });
 
 /** A test with a platform and workers of its own, beside the others: Temporal misses a worker after 10 s. */
-function testFault(title: string, body: (scene: Scene) => Promise<void>): void {
+function testFault(title: string, body: (scene: CallScene) => Promise<void>): void {
   // oxlint-disable-next-line jest/valid-title, jest/expect-expect -- the caller's
   test.concurrent(title, async () => {
     const platform = await startTestPlatform({ worker: false });
-    const scene = await startScene(platform);
+    const scene = await startCallScene(platform);
     try {
       await body(scene);
     } finally {

@@ -182,6 +182,20 @@ export const scenarios: Record<string, Scenario> = {
       faulted: await toEnd(stage, { do: [{ one: soon('/ok') }, { fails: soon('/missing') }] }, 'faulted'),
     };
   },
+  // With rules of version 2; the histories of `short` have those of version 1.
+  handed: async (stage) => {
+    const slow = http(stage, '/slow');
+    return {
+      over: await toEnd(stage, {
+        do: [{ one: http(stage, '/ok') }, { two: slow }, { three: http(stage, '/ok') }],
+      }),
+      timed: await toEnd(
+        stage,
+        { do: [{ one: http(stage, '/ok') }, { two: { ...slow, timeout: { after: { seconds: 1 } } } }] },
+        'faulted',
+      ),
+    };
+  },
   listen: async (stage) => {
     const builder = await stage.platform.as('builder');
     const run = await started(stage, {

@@ -153,7 +153,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     baseUrl: TEST_BASE_URL,
     ...(maxRunEvents === undefined ? {} : { maxRunEvents: Number(maxRunEvents) }),
     processQueue: options.env?.['SANDBOX_TASK_QUEUE'],
-    shortCallMs: Number(options.env?.['RUN_SHORT_CALL_MS'] ?? process.env['TEST_SHORT_CALL_MS'] ?? 5_000),
+    shortCallMs: Number(options.env?.['RUN_SHORT_CALL_MS'] ?? process.env['TEST_SHORT_CALL_MS'] ?? 500),
   });
   const payloadCodec = options.dataConverter
     ? undefined
@@ -198,7 +198,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     sender,
     retry,
   });
-  const shortCalls = createShortCalls();
+  const shortCalls = createShortCalls(temporal.taskQueue);
   const activities = createActivities({
     orm,
     calls: createActiveCalls({ orm, logger, endedCalls }),

@@ -98,6 +98,29 @@ export function callingShortly(
   });
 }
 
+/** How long the process that makes a handed-over call may take to answer. Then it is believed lost. */
+const FOLLOW_WAIT = '10s';
+
+/**
+ * Waits for a handed-over call on the task queue of its process. It is not repeated: if the process is lost,
+ * an ordinary call follows, which is.
+ */
+export function following(
+  taskQueue: string,
+  timeoutMs: number,
+  summary: string,
+): Pick<typeof database, 'followCall'> {
+  return proxyActivities<RunActivities>({
+    taskQueue,
+    scheduleToStartTimeout: FOLLOW_WAIT,
+    startToCloseTimeout: timeoutMs + MARGIN_MS,
+    heartbeatTimeout: '15s',
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    retry: { maximumAttempts: 1 },
+    summary,
+  });
+}
+
 /** Tells a counterpart that its result is not needed any more; limited attempts. */
 export function bestEffort(summary: string): typeof database {
   return proxyActivities<RunActivities>({

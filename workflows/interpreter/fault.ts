@@ -41,6 +41,14 @@ export function failureOfActivity(error: unknown): ApplicationFailure | null {
   return failure instanceof ApplicationFailure ? failure : null;
 }
 
+/** The task queue where a short call goes on that was handed over; null: it was not. */
+export function handedOverTo(error: unknown): string | null {
+  const failure = failureOfActivity(error);
+  if (failure?.type !== FAILURE.handedOver) return null;
+  const [queue] = (failure.details ?? []) as [string?];
+  return queue ?? null;
+}
+
 export function isFault(error: unknown): boolean {
   return failureOfActivity(error)?.type === FAILURE.fault;
 }

@@ -12,7 +12,7 @@ import type {
   TerminalStatus,
   WaitingOn,
 } from '../../contracts/run-events.ts';
-import { isFault, RunClosed } from './fault.ts';
+import { handedOverTo, isFault, RunClosed } from './fault.ts';
 import { Lane } from './lane.ts';
 import {
   bytesOf,
@@ -264,8 +264,8 @@ export class Journal {
       this.#written(selection, acks);
       return result;
     } catch (error) {
-      // An activity that reports a fault of the counterpart has written its batch before.
-      if (isFault(error)) this.#written(selection, acks);
+      // An activity that has come to the counterpart has written its batch before.
+      if (isFault(error) || handedOverTo(error) !== null) this.#written(selection, acks);
       else this.#unknown({ batch, selection, acks });
       throw error;
     }

@@ -270,17 +270,17 @@ function withTimeout<T>(
   if (definition.timeout === undefined) return body();
   task.frame.deadline ??= Date.now() + timeoutMs(execution, definition.timeout, at);
   const { deadline } = task.frame;
-  return execution.shortCalls.withDeadline(() =>
-    withDeadline(
-      deadline,
-      async () => body(),
-      () =>
-        fault(
-          'timeout',
-          `${task.name} did not finish in time (${new Date(deadline).toISOString()})`,
-          task.ref,
-        ),
-    ),
+  return execution.shortCalls.withDeadline(() => withTaskDeadline(task, deadline, async () => body()));
+}
+
+/** As `withDeadline`, with the fault of the task. */
+export function withTaskDeadline<T>(
+  { name, ref }: Pick<Task, 'name' | 'ref'>,
+  deadline: number,
+  body: () => Promise<T>,
+): Promise<T> {
+  return withDeadline(deadline, body, () =>
+    fault('timeout', `${name} did not finish in time (${new Date(deadline).toISOString()})`, ref),
   );
 }
 

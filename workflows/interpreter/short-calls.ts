@@ -42,7 +42,13 @@ export class ShortCalls {
   }
 
   fits(timeoutMs: number): boolean {
-    return this.#rules !== undefined && timeoutMs > 0 && timeoutMs <= this.#rules.timeout_ms;
+    if (this.#rules === undefined || timeoutMs <= 0) return false;
+    return this.#rules.version === 2 || timeoutMs <= this.#rules.timeout_ms;
+  }
+
+  /** After this time a call has to be handed over; undefined: never. */
+  get handOverMs(): number | undefined {
+    return this.#rules?.version === 2 ? this.#rules.hand_over_ms : undefined;
   }
 
   /** Whether a call may be short, by what is known of its agent. */

@@ -25,6 +25,13 @@ describe('a call may be short', () => {
     expect([0, 1, 5_000, 5_001].map((ms) => lane().fits(ms))).toEqual([false, true, true, false]);
   });
 
+  test('with any timeout if it is handed over once it takes long', () => {
+    const calls = lane({ rules: { version: 2, hand_over_ms: 500 } });
+    expect([0, 1, 5_001, 24 * 3_600_000].map((ms) => calls.fits(ms))).toEqual([false, true, true, true]);
+    expect(calls.handOverMs).toBe(500);
+    expect(lane().handOverMs).toBeUndefined();
+  });
+
   test('of a pinned agent that is known to be short, in that version only', () => {
     const known = lane({ agents: [{ agent: 'a' }, { agent: 'b', version: '1.0.0' }] });
     expect(known.knows('a', undefined)).toBe(true);

@@ -1,7 +1,10 @@
-/** Makes a call as a local activity, if the rules of short calls allow it (docs/adr/0030). */
-import { TemporalFailure } from '@temporalio/common';
+/**
+ * Makes a call as a local activity, if the rules of short calls allow it (docs/adr/0030). One that takes longer
+ * is handed over: an ordinary activity waits for it.
+ */
+import { ActivityFailure, TemporalFailure } from '@temporalio/common';
 import { CancellationScope, isCancellation, sleep } from '@temporalio/workflow';
-import { FAILURE, type Invoked, type ShortCall } from '../../../contracts/activities.ts';
+import { FAILURE, type InvocationRef, type Invoked, type ShortCall } from '../../../contracts/activities.ts';
 import type { EventBatch } from '../../../contracts/run-events.ts';
 import { resolveCallee } from '../../../language/definition/call-function.ts';
 import type {
@@ -9,11 +12,11 @@ import type {
   HttpArguments,
   Task as TaskDefinition,
 } from '../../../language/definition/model.ts';
-import { callingShortly } from '../activities.ts';
+import { callingShortly, following } from '../activities.ts';
 import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
-import { failureOfActivity, faultOfActivity, isRunClosed } from '../fault.ts';
-import { timeoutMs } from '../run-task.ts';
+import { failureOfActivity, faultOfActivity, handedOverTo, isRunClosed } from '../fault.ts';
+import { timeoutMs, withTaskDeadline } from '../run-task.ts';
 import { sizeOf } from '../size.ts';
 import { agentRequest, agentTimeoutMs } from './agent.ts';
 import { HTTP_TIMEOUT_MS, httpRequest } from './http.ts';
@@ -24,8 +27,8 @@ const MAX_INPUT = 64 * 1024;
 const COMMAND_MS = 10_000;
 
 interface Call {
-  input: unknown;
-  timeoutMs: number;
+  request: InvocationRef & { run_id: string; timeout_ms: number };
+  summary: string;
   run: (batch: EventBatch, short: ShortCall, limitMs: number) => Promise<Invoked>;
 }
 
@@ -57,56 +60,92 @@ export function shortCall(
       call = agentCall(execution, agentArgs, task, input, at);
   }
   // The expressions of the call may have read the clock.
-  if (!call || !execution.mayCallShortly(task) || sizeOf(call.input) > MAX_INPUT) return null;
+  if (!call || !execution.mayCallShortly(task) || sizeOf(call.request) > MAX_INPUT) return null;
   return callNow(execution, task, call, ownMs);
 }
 
 function httpCall(execution: Execution, args: HttpArguments, task: Task, input: unknown, at: At): Call {
   const request = httpRequest(execution, args, task, input, at);
+  const summary = `${task.name}: http`;
   return {
-    input: request,
-    timeoutMs: request.timeout_ms,
-    run: (batch, short, limitMs) =>
-      callingShortly(limitMs, `${task.name}: http`).callHttp({ ...request, batch, short }),
+    request,
+    summary,
+    run: (batch, short, limitMs) => callingShortly(limitMs, summary).callHttp({ ...request, batch, short }),
   };
 }
 
 function agentCall(execution: Execution, args: AgentArguments, task: Task, input: unknown, at: At): Call {
   const request = agentRequest(execution, args, task, input, at);
+  const summary = `${task.name}: agent`;
   return {
-    input: request,
-    timeoutMs: request.timeout_ms,
+    request,
+    summary,
     run: (batch, short, limitMs) =>
-      callingShortly(limitMs, `${task.name}: agent`).invokeAgent({ ...request, batch, short }),
+      callingShortly(limitMs, summary).invokeAgent({ ...request, batch, short }),
   };
 }
 
 async function callNow(
   execution: Execution,
   task: Task,
-  { input, timeoutMs: callMs, run }: Call,
+  call: Call,
   ownMs: number | null,
 ): Promise<Outcome | null> {
-  const short = shortOf(task, ownMs);
+  const { timeout_ms: callMs } = call.request;
+  const short = shortOf(execution, task, ownMs);
   const limitMs = Math.min(callMs, short.deadline?.left_ms ?? callMs);
   if (limitMs <= 0) return null;
   execution.shortCalls.began();
   try {
-    const carried = { strand: task.env.strand, call: true, input };
-    const result = await execution.journal.carry(carried, (batch) => run(batch, short, limitMs));
+    const carried = { strand: task.env.strand, call: true, input: call.request };
+    const result = await execution.journal.carry(carried, (batch) => call.run(batch, short, limitMs));
     return outcomeOf(execution, task, result);
   } catch (error) {
+    const queue = handedOverTo(error);
+    if (queue !== null) return follow(execution, task, call, queue);
     await rethrowKnown(error, task);
     return null;
   }
 }
 
 /** The task's own timeout: the activity watches it, with the words of an ordinary call. */
-function shortOf({ frame }: Task, ownMs: number | null): ShortCall {
-  if (ownMs === null) return {};
+function shortOf({ shortCalls }: Execution, { frame }: Task, ownMs: number | null): ShortCall {
+  const { handOverMs } = shortCalls;
+  const short: ShortCall = handOverMs === undefined ? {} : { hand_over_ms: handOverMs };
+  if (ownMs === null) return short;
   frame.deadline ??= Date.now() + ownMs;
   const { deadline } = frame;
-  return { deadline: { at: new Date(deadline).toISOString(), left_ms: deadline - Date.now() } };
+  short.deadline = { at: new Date(deadline).toISOString(), left_ms: deadline - Date.now() };
+  return short;
+}
+
+/** Waits for the call where it goes on. */
+async function follow(
+  execution: Execution,
+  task: Task,
+  { request, summary }: Call,
+  queue: string,
+): Promise<Outcome | null> {
+  const { run_id, task: ref, name, visit, attempt, timeout_ms: timeoutMs } = request;
+  const { followCall } = following(queue, timeoutMs, summary);
+  const wait = (): Promise<Invoked> =>
+    execution.journal.carry({ strand: task.env.strand, call: true }, (batch) =>
+      followCall({ run_id, task: ref, name, visit, attempt, batch }),
+    );
+  const { deadline } = task.frame;
+  try {
+    const result = await (deadline === undefined ? wait() : withTaskDeadline(task, deadline, wait));
+    execution.recorded(task);
+    return outcomeOf(execution, task, result);
+  } catch (error) {
+    execution.recorded(task);
+    if (isCancellation(error)) throw error;
+    const known = faultOfActivity(error, task.ref);
+    if (known) throw known;
+    if (isRunClosed(error) || !(error instanceof ActivityFailure)) throw error;
+    // The process was lost, or it stops: an ordinary call follows, which finds the outcome or repeats the call.
+    return null;
+  }
 }
 
 /** Returns if an ordinary call has to follow. */
