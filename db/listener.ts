@@ -1,11 +1,12 @@
-/** One connection that listens on a channel of PostgreSQL. */
+/**
+ * Listens on a channel of PostgreSQL. All listeners of a process share one connection to each database,
+ * because a commit that notifies anybody wakes every connection that listens on any channel.
+ */
 import pg from 'pg';
 
 export interface ListenerOptions {
   url: string;
   channel: string;
-  /** Shown by PostgreSQL in `pg_stat_activity`. */
-  applicationName: string;
   /** Receives the payload of each notification. */
   notified: (payload: string) => void;
   /** Called for each new connection: notifications before it may have been lost. */
@@ -21,7 +22,7 @@ const ANSWER_MS = 10_000;
 
 export class Listener {
   readonly #options: ListenerOptions;
-  #client: pg.Client | null = null;
+  #connection: Connection | null = null;
   #connecting: Promise<void> | null = null;
   #stopped = false;
 
@@ -30,7 +31,7 @@ export class Listener {
   }
 
   get isConnected(): boolean {
-    return this.#client !== null;
+    return this.#connection !== null;
   }
 
   /** Connects, unless that is done, under way, or too late. Resolves after the attempt; never rejects. */
@@ -45,36 +46,101 @@ export class Listener {
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#connecting;
-    await this.#client?.end().catch(() => {});
+    await this.#connection?.leave(this);
+  }
+
+  notified(payload: string): void {
+    this.#options.notified(payload);
+  }
+
+  lost(): void {
+    this.#connection = null;
+    this.#options.lost();
   }
 
   async #open(): Promise<void> {
-    const { url, channel, applicationName, notified, connected, lost, failed } = this.#options;
-    const client = new pg.Client({
+    const { url, channel, connected, failed } = this.#options;
+    try {
+      const connection = Connection.to(url);
+      await connection.join(this, channel);
+      if (this.#stopped) return await connection.leave(this);
+      this.#connection = connection;
+      connected();
+    } catch (error) {
+      failed(error);
+    }
+  }
+}
+
+/** The connection of all listeners of a database. It ends with the last of them. */
+class Connection {
+  static readonly #all = new Map<string, Connection>();
+
+  static to(url: string): Connection {
+    const connection = Connection.#all.get(url) ?? new Connection(url);
+    Connection.#all.set(url, connection);
+    return connection;
+  }
+
+  readonly #url: string;
+  readonly #client: pg.Client;
+  readonly #open: Promise<unknown>;
+  /** By channel. */
+  readonly #listeners = new Map<string, Set<Listener>>();
+  #ended = false;
+
+  private constructor(url: string) {
+    this.#url = url;
+    this.#client = new pg.Client({
       connectionString: url,
-      application_name: applicationName,
+      application_name: 'cadenza-listen',
       connectionTimeoutMillis: ANSWER_MS,
       query_timeout: ANSWER_MS,
       keepAlive: true,
     });
-    const ended = (): void => {
-      // What was never connected is not lost: those who wait must not ask a server that is away at once.
-      if (this.#client !== client) return;
-      this.#client = null;
-      lost();
-    };
-    client.on('error', ended);
-    client.on('end', ended);
-    client.on('notification', ({ payload = '' }) => notified(payload));
+    for (const event of ['error', 'end'] as const) this.#client.on(event, () => this.#lose());
+    this.#client.on('notification', ({ channel, payload = '' }) => {
+      for (const listener of this.#listeners.get(channel) ?? []) listener.notified(payload);
+    });
+    this.#open = this.#client.connect();
+    // Each listener that joins learns of it.
+    this.#open.catch(() => {});
+  }
+
+  /** @throws if the connection cannot be made, or ends meanwhile */
+  async join(listener: Listener, channel: string): Promise<void> {
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners.add(listener));
     try {
-      await client.connect();
-      await client.query(`listen ${channel}`);
-      if (this.#stopped) return await client.end();
-      this.#client = client;
-      connected();
+      await this.#open;
+      await this.#client.query(`listen ${channel}`);
+      if (this.#ended) throw new Error('The connection has ended');
     } catch (error) {
-      await client.end().catch(() => {});
-      failed(error);
+      listeners.delete(listener);
+      this.#lose();
+      await this.#client.end().catch(() => {});
+      throw error;
     }
+  }
+
+  async leave(listener: Listener): Promise<void> {
+    for (const listeners of this.#listeners.values()) listeners.delete(listener);
+    if ([...this.#listeners.values()].some(({ size }) => size > 0)) return;
+    this.#end();
+    await this.#client.end().catch(() => {});
+  }
+
+  /** Tells those that were connected; who is joining learns of it there. */
+  #lose(): void {
+    if (this.#ended) return;
+    this.#end();
+    for (const listeners of this.#listeners.values())
+      for (const listener of listeners) if (listener.isConnected) listener.lost();
+  }
+
+  /** From now on, who connects gets another connection. */
+  #end(): void {
+    this.#ended = true;
+    if (Connection.#all.get(this.#url) === this) Connection.#all.delete(this.#url);
   }
 }

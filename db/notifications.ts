@@ -20,33 +20,26 @@ const RECONNECT_MS = 1_000;
 
 /** Of runs in which a call's task, or the run itself, was cancelled or faulted; the payload: the run's id. */
 export function listenForEndedCalls(url: string, logger: Logger): Notifications {
-  return createNotifications(url, logger, { channel: 'ended_call', applicationName: 'cadenza-calls' });
+  return createNotifications(url, logger, 'ended_call');
 }
 
 /** Of changes that decide who a caller is and what the caller may do, without a payload. */
 export function listenForAccountChanges(url: string, logger: Logger): Notifications {
-  return createNotifications(url, logger, { channel: 'account_change', applicationName: 'cadenza-accounts' });
+  return createNotifications(url, logger, 'account_change');
 }
 
 /** Of new jobs of external workers; the payload: the id of the agent. */
 export function listenForJobs(url: string, logger: Logger): Notifications {
-  return createNotifications(url, logger, { channel: 'job', applicationName: 'cadenza-jobs' });
+  return createNotifications(url, logger, 'job');
 }
 
 /** Of notifications of people; the payload: the id of the person. */
 export function listenForNotifications(url: string, logger: Logger): Notifications {
-  return createNotifications(url, logger, {
-    channel: 'notification',
-    applicationName: 'cadenza-notifications',
-  });
+  return createNotifications(url, logger, 'notification');
 }
 
 /** Connects at the first subscription, and again after the connection is lost. */
-function createNotifications(
-  url: string,
-  logger: Logger,
-  names: { channel: string; applicationName: string },
-): Notifications {
+function createNotifications(url: string, logger: Logger, channel: string): Notifications {
   const subscribers = new Set<(payload: string | null) => void>();
   let reconnect: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -60,12 +53,12 @@ function createNotifications(
   };
   const listener = new Listener({
     url,
-    ...names,
+    channel,
     notified: publish,
     connected: () => publish(null),
     lost: connectLater,
     failed(error) {
-      logger.warn({ err: error, channel: names.channel }, 'cannot listen for notifications, trying again');
+      logger.warn({ err: error, channel }, 'cannot listen for notifications, trying again');
       connectLater();
     },
   });

@@ -1,5 +1,5 @@
 /**
- * Wakes readers of runs' logs, with one LISTEN connection in a process. Watchers also wake by a timer, more
+ * Wakes readers of runs' logs, with the process's one LISTEN connection. Watchers also wake by a timer, more
  * often while the connection is down, so a lost notification delays an event but never loses it.
  */
 import { Listener } from './listener.ts';
@@ -42,7 +42,6 @@ export function createRunEventWatcher(
   const listener = new Listener({
     url,
     channel: 'run_event',
-    applicationName: 'cadenza-listen',
     notified(payload) {
       const [runId = '', what] = payload.split(' ');
       wake(what === 'ended' ? endOf(runId) : runId);
@@ -57,7 +56,6 @@ export function createRunEventWatcher(
   const partials = new Listener({
     url,
     channel: 'run_partial',
-    applicationName: 'cadenza-partial',
     notified: (notification) => takePartial(notification),
     connected: () => {},
     lost: () => {},

@@ -28,7 +28,6 @@ export function startEventMatcher(
   const listener = new Listener({
     url: databaseUrl,
     channel: INBOUND_CHANNEL,
-    applicationName: 'cadenza-events',
     notified: wake,
     connected: wake,
     lost: () => {},

@@ -34,7 +34,6 @@ export function startNotificationPump(
   const listener = new Listener({
     url: databaseUrl,
     channel: 'notice',
-    applicationName: 'cadenza-notifications',
     notified: wake,
     connected: wake,
     lost: () => {},
