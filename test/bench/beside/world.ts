@@ -8,28 +8,24 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
-import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
-import { createEgressPolicy } from '../../../adapters/egress/create-egress-policy.ts';
-import { createAdapters } from '../../../adapters/index.ts';
 import { migrate } from '../../../db/migrate.ts';
 import { startPostgres } from '../../../dev/postgres.ts';
 import { startTemporal } from '../../../dev/temporal.ts';
-import type { PinnedAgent } from '../../../domain/ports.ts';
 import { createTemporalClient } from '../../../temporal/client.ts';
 import { agentTask, humanTask } from '../../support/definitions.ts';
 import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { runFolderVariable } from '../../support/run-folder.ts';
-import type { BaselineActivities } from '../baseline/workflows.ts';
+import { BASELINE_QUEUE, startBaseline } from '../baseline/worker.ts';
 
-/** Calls without a timeout are ordinary ones; short calls have one of at most 5 s. */
+/** Calls as most definitions have them take the short lane; within a task with a timeout they are ordinary. */
 export type Lane = 'ordinary' | 'short';
 export type Steps = 1 | 10 | 100;
 
 export interface World {
   platform: TestPlatform;
   client: Client;
+  temporalAddress: string;
   agent: Agent;
   /** Process ids of the servers. */
   pids: { postgres: number; temporal: number };
@@ -82,14 +78,15 @@ export async function startWorld(): Promise<World> {
       temporal: { ...server, uiUrl: '', taskQueue: 'cadenza' },
     },
   });
-  const stopBaseline = await startBaseline(temporal.address, agent.url);
+  const stopBaseline = await startBaseline(temporal.address, agent.url, BASELINE_QUEUE);
   return {
     platform,
     client,
+    temporalAddress: temporal.address,
     agent,
     pids: { postgres: postgres.pid, temporal: temporal.pid },
     ...(await ours(platform, agent)),
-    ...theirs(client, agent),
+    ...byHand(client, agent),
     stop: async () => {
       await stopBaseline();
       await platform.close();
@@ -125,54 +122,6 @@ async function startAgent(): Promise<Agent> {
   };
 }
 
-/** The worker of the hand-written workflow. @returns what stops it */
-async function startBaseline(address: string, endpoint: string): Promise<() => Promise<void>> {
-  // After the platform, which installs the SDK's runtime.
-  const connection = await NativeConnection.connect({ address });
-  const adapters = createAdapters({ egress: createEgressPolicy({ allow: ['127.0.0.0/8'] }) });
-  const agent: PinnedAgent = {
-    id: 'baseline',
-    owner_id: 'baseline',
-    name: 'echo',
-    version: '1.0.0',
-    type: 'api',
-    execution_type: null,
-    url: null,
-    configuration: { endpoint },
-    input_schema: {},
-    output_schema: {},
-    authentication_type: null,
-    authentication_config: null,
-    capabilities_streaming: false,
-  };
-  const activities: BaselineActivities = {
-    call: async (step) => {
-      const call = {
-        agent,
-        input: { step },
-        idempotencyKey: String(step),
-        timeoutMs: 30_000,
-        signal: new AbortController().signal,
-      };
-      return (await adapters.invoke({ ...call, secret: async () => null })).output;
-    },
-  };
-  const worker = await Worker.create({
-    connection,
-    taskQueue: 'baseline',
-    activities: { ...activities },
-    workflowBundle: await bundleWorkflowCode({
-      workflowsPath: fileURLToPath(new URL('../baseline/workflows.ts', import.meta.url)),
-    }),
-  });
-  const running = worker.run();
-  return async () => {
-    worker.shutdown();
-    await running;
-    await connection.close();
-  };
-}
-
 type Ours = Pick<World, 'cadenza' | 'decisionCadenza' | 'startCadenza' | 'waitingRun' | 'listCadenza'>;
 
 async function ours(platform: TestPlatform, agent: Agent): Promise<Ours> {
@@ -187,18 +136,18 @@ async function ours(platform: TestPlatform, agent: Agent): Promise<Ours> {
   });
   const workflowOf = async (tasks: unknown[]): Promise<string> =>
     (await builder.post('/workflows', { name: 'bench', definition: { do: tasks } })).body.id;
-  const step = (lane: Lane, i: number) => ({
-    [`step${i}`]: agentTask(registered.id, {
-      input: { step: i },
-      ...(lane === 'short' ? { timeout: { seconds: 5 } } : {}),
-    }),
-  });
+  const step = (i: number) => ({ [`step${i}`]: agentTask(registered.id, { input: { step: i } }) });
   const workflowsOf = async (lane: Lane) => {
-    const ofSteps = (n: number) => workflowOf(Array.from({ length: n }, (_unused, i) => step(lane, i)));
+    const ofSteps = (n: number) => {
+      const steps = Array.from({ length: n }, (_unused, i) => step(i));
+      return workflowOf(
+        lane === 'short' ? steps : [{ all: { do: steps, timeout: { after: { hours: 1 } } } }],
+      );
+    };
     return { 1: await ofSteps(1), 10: await ofSteps(10), 100: await ofSteps(100) };
   };
   const workflows = { ordinary: await workflowsOf('ordinary'), short: await workflowsOf('short') };
-  const asking = await workflowOf([{ ask: humanTask('Go?') }, step('ordinary', 0)]);
+  const asking = await workflowOf([{ ask: humanTask('Go?') }, step(0)]);
   const waitingRun = async (): Promise<string> => {
     const { body: run } = await builder.post(`/workflows/${asking}/run`, {});
     for (;;) {
@@ -224,7 +173,7 @@ async function ours(platform: TestPlatform, agent: Agent): Promise<Ours> {
       await pause(100);
       return timeToCall(agent, () => admin.post(`/hitl/tasks/${task}/decision`, { decision: 'approve' }));
     },
-    startCadenza: () => timeToCall(agent, () => builder.post(`/workflows/${workflows.ordinary[1]}/run`, {})),
+    startCadenza: () => timeToCall(agent, () => builder.post(`/workflows/${workflows.short[1]}/run`, {})),
     async listCadenza(count) {
       let found = 0;
       for (let next = '/runs?limit=200'; next !== '' && found < count;) {
@@ -240,10 +189,10 @@ async function ours(platform: TestPlatform, agent: Agent): Promise<Ours> {
 
 let counter = 0;
 
-type Theirs = Pick<World, 'byHand' | 'decisionByHand' | 'startByHand' | 'listByHand'>;
+export type ByHand = Pick<World, 'byHand' | 'decisionByHand' | 'startByHand' | 'listByHand'>;
 
-function theirs(client: Client, agent: Agent): Theirs {
-  const options = () => ({ taskQueue: 'baseline', workflowId: `baseline-${counter++}` });
+export function byHand(client: Client, agent: Agent, taskQueue = BASELINE_QUEUE): ByHand {
+  const options = () => ({ taskQueue, workflowId: `baseline-${counter++}` });
   return {
     async byHand(workflow, steps) {
       const at = performance.now();
