@@ -4,7 +4,8 @@
  * heartbeats. A repeat after a lost worker finds the outcome, or the claim.
  */
 import { createHash } from 'node:crypto';
-import { ApplicationFailure } from '@temporalio/common';
+import type { Info } from '@temporalio/activity';
+import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { holdsLargeAnswer } from '../adapters/egress/answer-memory.ts';
 import { FAILURE, type InvocationRef, type Invoked, type WithBatch } from '../contracts/activities.ts';
 import { invocationKey } from '../contracts/invocation-key.ts';
@@ -20,8 +21,8 @@ import {
   isToBeCancelled,
   keepProgress,
   progressOf,
+  type AttemptOrder,
   type Begun,
-  type CallOutcome,
 } from '../domain/runs/invocations.ts';
 import type { AgentGate } from './agent-gate.ts';
 import type { InvocationDeps } from './deps.ts';
@@ -95,7 +96,7 @@ async function callOrRecall(
 ): Promise<Invoked> {
   let mine: ClaimedRow | null = null;
   try {
-    const begun = await begin(deps, row, input, invocation);
+    const begun = await begin(deps, row, input, invocation, call.context.info);
     if (begun.result) return begun.result;
     if (begun.error) throw new Fault(begun.error);
     mine = { ...row, claim: begun.claim };
@@ -183,16 +184,18 @@ async function callNow(
 }
 
 /**
- * Stores the outcomes of earlier calls, appends the batch and claims the key. Throws if the run is over, and
- * if an earlier build of this history has gone another way.
+ * Stores the outcomes of earlier calls, appends the batch and claims the key. Throws if the run is over, if a
+ * later attempt has the claim, and if an earlier build of this history has gone another way.
  */
 async function begin(
   deps: InvocationDeps,
   { runId, key }: InvocationRow,
-  { batch, task, name, visit, attempt }: InvocationInput,
+  { batch, task, name, visit, attempt, short }: InvocationInput,
   { pin, identity }: Invocation,
+  info: Info,
 ): Promise<Begun> {
-  const claim = { task, name, visit, attempt, key, pin, digest: digestOf(identity) };
+  const order = orderOf(short, info);
+  const claim = { task, name, visit, attempt, key, pin, digest: digestOf(identity), order };
   const outcomes = deps.outcomes.of(runId);
   const begun = await beginInvocation(deps.orm.em.fork(), runId, batch, claim, outcomes);
   if (begun.closed) throw ApplicationFailure.nonRetryable('The run is over', FAILURE.closed);
@@ -200,11 +203,28 @@ async function begin(
   if (begun.conflict) throw otherOutcome();
   await deliverSignals(deps, begun.signals);
   await endTreeOverLimits(deps, begun.tree);
+  if (begun.overtaken) throw overtaken();
   if (begun.other_input) {
     deps.logger.error({ run_id: runId, task, visit }, 'a repeated call has another input than before');
     throw fault('runtime', 'The repetition of this call has another input than the call that was begun');
   }
   return begun;
+}
+
+/** An activity's times are of Temporal's server, a local activity's of this machine. */
+function orderOf(short: InvocationInput['short'], info: Info): AttemptOrder {
+  if (!short) return { scheduledMs: info.scheduledTimestampMs, attempt: info.attempt };
+  const { started_ms: scheduledMs, replayed } = short.workflow_task;
+  return { scheduledMs, attempt: replayed ? 0 : -1 };
+}
+
+/** Temporal has given this attempt up, so nobody hears of it. */
+function overtaken(): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: 'Overtaken',
+    message: 'A later attempt of this call has begun',
+    category: ApplicationFailureCategory.BENIGN,
+  });
 }
 
 export function otherOutcome(): ApplicationFailure {
@@ -228,7 +248,8 @@ async function cancelRequested(deps: InvocationDeps, runId: string, call: UnderW
 
 /**
  * If the call can be repeated with the same key, the stored result only saves that repetition, so the next
- * statement of the run stores it. A large result is stored before its memory share is returned.
+ * statement of the run stores it. A run has gone on with the outcome of a short call by then. A large result is
+ * stored before its memory share is returned.
  */
 async function keepResult(
   { orm, outcomes }: InvocationDeps,
@@ -240,7 +261,7 @@ async function keepResult(
   const { gate } = invocation;
   const isRepeatable = invocation.idempotent() && !invocation.stored && !gate?.holds;
   if (isRepeatable && !holdsLargeAnswer())
-    return outcomes.add(runId, { key, ended: { result }, ...requirement(input, claim) });
+    return outcomes.add(runId, { key, ended: { result }, required: isInTask(input), claim });
   if (!(await finishInvocation(orm.em.fork(), runId, key, result, await gate?.spent(null), claim)))
     throw new Error(NOT_STORED);
 }
@@ -253,18 +274,10 @@ async function keepFault(
   fault: Fault,
 ): Promise<void> {
   const { error } = fault;
-  const outcome: CallOutcome = { key, ended: { error }, ...requirement(input, claim) };
-  if (isInTask(input) && !gate?.holds) return outcomes.add(runId, outcome);
+  if (isInTask(input) && !gate?.holds)
+    return outcomes.add(runId, { key, ended: { error }, required: true, claim });
   if (!(await failInvocation(orm.em.fork(), runId, key, error, await gate?.spent(fault), claim)))
     throw new Error(NOT_STORED);
-}
-
-/**
- * A short call goes on before its outcome is stored, whatever other workers do, so the first outcome stays.
- * Of an ordinary call's attempts, Temporal waits for the one that has claimed the key last.
- */
-function requirement(input: InvocationInput, claim: number): Pick<CallOutcome, 'required' | 'claim'> {
-  return isInTask(input) ? { required: true, claim: null } : { required: false, claim };
 }
 
 /** Whether the run's workflow task waits for the call: it is short, and was not handed over. */

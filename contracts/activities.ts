@@ -35,6 +35,12 @@ export interface InvocationRef {
 export interface ShortCall {
   /** After this time the call goes on outside of the workflow task. Absent: it never does. */
   hand_over_ms?: number;
+  workflow_task: {
+    /** By the clock of Temporal's server, in milliseconds. */
+    started_ms: number;
+    /** Its history was replayed: an earlier worker has lost the call. */
+    replayed: boolean;
+  };
   /** The task's own deadline, and the milliseconds left until then. */
   deadline?: { at: string; left_ms: number };
 }

@@ -1,8 +1,8 @@
 -- Stores the outcomes of calls that have ended, each beside its key. The first outcome of a key stays. One
--- with a `claim` is stored if nobody has claimed the key since: then Temporal waits for that attempt, and may
--- have its outcome. The
--- result is false if an outcome is `required` and the key has another one: then two workers have made the
--- call, and the run must go on with the stored one (docs/adr/0030).
+-- with a `claim` (all but those of a release before) is stored if no later attempt has claimed the key since:
+-- then Temporal waits for that attempt, and may have its outcome. The result is false if an outcome is
+-- `required` and the key does not have it: then two workers have made the call, and the run must go on with
+-- what the later one stores (docs/adr/0030).
 create or replace function keep_outcomes(p_run uuid, p_outcomes json) returns boolean
 language plpgsql set enable_seqscan = off as $$
 declare

@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611240253;
-export const functionsDigest = '4e1c6b661f9fc0afef5020dc2ae4102741c0585d87f5c507378dff0152812a42';
+export const functionsVersion = 202611281716;
+export const functionsDigest = '887315d99ecc5bad9eb07cf362c295373c0b6f106d19f540f8f0444173f89356';

@@ -61,6 +61,7 @@ import { Migration202611231817Erasure } from './202611231817-erasure.ts';
 import { Migration202611232106AuditDoor } from './202611232106-audit-door.ts';
 import { Migration202611232130Claims } from './202611232130-claims.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
+import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -122,6 +123,7 @@ export const migrations = [
   { name: '202611232106-audit-door', class: Migration202611232106AuditDoor },
   { name: '202611232130-claims', class: Migration202611232130Claims },
   { name: '202611240228-guarded-accounts', class: Migration202611240228GuardedAccounts },
+  { name: '202611281715-attempts-in-order', class: Migration202611281715AttemptsInOrder },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -19,8 +19,18 @@ export interface CallOutcome {
   ended: { result: Invoked } | { error: DslError };
   /** No other outcome of the same key may be stored: the run has gone on with this one. */
   required: boolean;
-  /** It is stored if the key was not claimed again since; null: in any case. */
-  claim: number | null;
+  /** It is stored if the key was not claimed again since. */
+  claim: number;
+}
+
+/**
+ * Where an attempt stands among those of its call, by the clock of Temporal's server: when its activity was
+ * scheduled, and which attempt of it it is. Of a short call, when its workflow task was started; it comes before
+ * an ordinary one (-1), also if the task was replayed before (0).
+ */
+export interface AttemptOrder {
+  scheduledMs: number;
+  attempt: number;
 }
 
 export interface Begun {
@@ -32,6 +42,8 @@ export interface Begun {
   signals: string[];
   /** How often the key has been claimed, now included. */
   claim: number;
+  /** A later attempt has the claim, and its outcome is not known yet: this one must not call. */
+  overtaken: boolean;
   /** As in `AppendResult`. */
   tree?: TreeCount | null;
   /** An earlier attempt has begun it: this is a repeat after a worker was lost. */
@@ -60,7 +72,7 @@ interface BegunRow extends Omit<Begun, 'signals' | 'agent_status' | 'agent_limit
 
 const BEGIN = new Prepared(
   `select begin_invocation(
-     ${APPEND_ARGUMENTS}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json) as result`,
+     ${APPEND_ARGUMENTS}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json, ?::bigint, ?::int) as result`,
 );
 
 /**
@@ -71,12 +83,12 @@ export async function beginInvocation(
   em: EntityManager,
   runId: string,
   batch: EventBatch,
-  invocation: InvocationRef & { key: string; pin: string | null; digest: string },
+  invocation: InvocationRef & { key: string; pin: string | null; digest: string; order: AttemptOrder },
   outcomes: readonly CallOutcome[],
 ): Promise<Begun> {
   const { values, parentSignal } = appendArguments(runId, batch);
-  const { key, pin, task, visit, digest } = invocation;
-  const more = [key, pin, task, visit, digest, outcomeRows(outcomes)];
+  const { key, pin, task, visit, digest, order } = invocation;
+  const more = [key, pin, task, visit, digest, outcomeRows(outcomes), order.scheduledMs, order.attempt];
   const [row] = await BEGIN.execute<{ result: BegunRow }>(em, [...values, ...more]);
   if (!row || row.result.closed || row.result.conflict) {
     return {
@@ -85,6 +97,7 @@ export async function beginInvocation(
       other_input: false,
       signals: [],
       claim: 0,
+      overtaken: false,
       claimed_before: false,
       result: null,
       error: null,

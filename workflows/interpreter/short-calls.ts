@@ -25,6 +25,8 @@ export class ShortCalls {
   readonly #agents: ReadonlySet<string>;
   /** When the first unrecorded call began, in milliseconds. */
   #since: number | null = null;
+  /** The last workflow task with a short call; `historyLength` tells tasks apart. */
+  #task: { historyLength: number; startedMs: number } | null = null;
   /** Timeouts of tasks and attempts that are under way. */
   #deadlines = 0;
 
@@ -59,6 +61,15 @@ export class ShortCalls {
 
   began(): void {
     this.#since ??= Date.now();
+  }
+
+  /**
+   * When the workflow task was started in which the next call begins, by the clock of Temporal's server. Only
+   * the first call begins then: each one adds to `Date.now()` how long it took here.
+   */
+  taskStartedMs(historyLength: number): number {
+    if (this.#task?.historyLength !== historyLength) this.#task = { historyLength, startedMs: Date.now() };
+    return this.#task.startedMs;
   }
 
   /** The main branch continues in a workflow task that follows a recorded one. */

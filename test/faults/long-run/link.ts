@@ -10,8 +10,18 @@ export interface Link {
   close(): Promise<void>;
 }
 
+/** What a connection carries; the answer waits with the bytes, and with all after them. */
+export type OnPassing = (passing: {
+  connection: Socket;
+  from: 'client' | 'server';
+  bytes: Buffer;
+}) => Promise<void> | undefined;
+
 /** `target`: where the server listens now. */
-export async function startLink(target: () => { host: string; port: number }): Promise<Link> {
+export async function startLink(
+  target: () => { host: string; port: number },
+  onPassing: OnPassing = () => undefined,
+): Promise<Link> {
   let state: LinkState = { kind: 'open' };
   let changed = Promise.withResolvers<void>();
   const sockets = new Set<Socket>();
@@ -25,11 +35,14 @@ export async function startLink(target: () => { host: string; port: number }): P
     if (state.kind === 'slow') await sleep(state.delayMs);
     while (state.kind === 'silent') await changed.promise;
   };
-  const pump = async (from: Socket, to: Socket): Promise<void> => {
+  const pump = async (from: Socket, to: Socket, client: Socket): Promise<void> => {
     try {
       for await (const chunk of from) {
+        // Sockets without an encoding give these.
+        const bytes = chunk as Buffer;
         await passage();
-        if (!to.write(chunk as Buffer)) await drained(to);
+        await onPassing({ connection: client, from: from === client ? 'client' : 'server', bytes });
+        if (!to.write(bytes)) await drained(to);
       }
       await passage();
       to.end();
@@ -47,8 +60,8 @@ export async function startLink(target: () => { host: string; port: number }): P
     keep(upstream);
     client.once('close', () => upstream.destroy());
     upstream.once('close', () => client.destroy());
-    void pump(client, upstream);
-    void pump(upstream, client);
+    void pump(client, upstream, client);
+    void pump(upstream, client, client);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const reset = (): void => {

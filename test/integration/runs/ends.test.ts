@@ -6,13 +6,7 @@ import type { ActivityDeps } from '../../../activities/deps.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
 import { createOrm, type Orm } from '../../../db/orm.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
-import {
-  beginInvocation,
-  failInvocation,
-  finishInvocation,
-  keepOutcomes,
-} from '../../../domain/runs/invocations.ts';
-import { unclaim } from '../../../domain/registry/agent-turns.ts';
+import { failInvocation, finishInvocation } from '../../../domain/runs/invocations.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { insertRun } from '../../support/human-tasks.ts';
 
@@ -78,45 +72,6 @@ test('a call that has ended keeps its outcome, whatever another attempt of it sa
     { key: 'a', result: { output: 1 }, error: null },
     { key: 'b', result: null, error },
   ]);
-});
-
-test('of two attempts of a call, only the one that has claimed its key last stores an outcome', async () => {
-  const { id: owner } = await app.user('builder');
-  const run = await insertRun(orm, { owner, status: 'running' });
-  const em = orm.em.fork();
-  const batch = { events: [], projection: null, acks: [] };
-  const begin = async (key: string) => {
-    const call = { task: '/do/0/call', name: 'call', visit: 1, attempt: 1, pin: null, digest: '00' };
-    return (await beginInvocation(em, run, batch, { ...call, key }, [])).claim;
-  };
-  const stored = async (key: string) => {
-    const of = `select result, error from invocation where run_id = ? and key = ?`;
-    const [row] = await rows<{ result: unknown; error: unknown }>(of, [run, key]);
-    return row?.result ?? row?.error ?? null;
-  };
-  const error = { type: 'about:blank', status: 500 };
-  const keep = (key: string, output: number, claim: number) =>
-    keepOutcomes(em, run, [{ key, ended: { result: { output } }, required: false, claim }], {
-      durable: true,
-    });
-  expect([await begin('a'), await begin('a')]).toEqual([1, 2]);
-  await keep('a', 1, 1);
-  expect(await stored('a')).toBeNull();
-  await keep('a', 2, 2);
-  expect(await stored('a')).toEqual({ output: 2 });
-  expect([await begin('b'), await begin('b')]).toEqual([1, 2]);
-  expect(await finishInvocation(em, run, 'b', { output: 1 }, undefined, 1)).toBe(false);
-  expect(await failInvocation(em, run, 'b', error, undefined, 1)).toBe(false);
-  expect(await stored('b')).toBeNull();
-  expect(await failInvocation(em, run, 'b', error, undefined, 2)).toBe(true);
-  expect(await stored('b')).toEqual(error);
-  // The first attempt waits for its turn, unseen: it does not take the claim of the second.
-  expect([await begin('c'), await begin('c')]).toEqual([1, 2]);
-  await unclaim(em, { runId: run, key: 'c', claim: 1 });
-  expect(await finishInvocation(em, run, 'c', { output: 2 }, undefined, 2)).toBe(true);
-  await begin('d');
-  await unclaim(em, { runId: run, key: 'd', claim: 1 });
-  expect(await begin('d')).toBe(1);
 });
 
 test('no database function locks a run for update', async () => {

@@ -16,13 +16,15 @@ function open() {
   return calls;
 }
 
+const inTask = { workflow_task: { started_ms: 0, replayed: false } };
+
 const input = (visit = 1) => ({
   run_id: 'run',
   task: '/do/0/a',
   name: 'a',
   visit,
   attempt: 1,
-  short: { hand_over_ms: 10 },
+  short: { ...inTask, hand_over_ms: 10 },
 });
 const keyOf = (visit = 1): string => invocationKey('run', input(visit));
 
@@ -113,7 +115,7 @@ test('without a queue, or without its rule, a call just runs', async () => {
     return RESULT;
   };
   expect(await createHandedOverCalls(null).run(input(), work)).toEqual(RESULT);
-  expect(await open().run({ ...input(), short: {} }, work)).toEqual(RESULT);
+  expect(await open().run({ ...input(), short: inTask }, work)).toEqual(RESULT);
 });
 
 test('the number of handed-over calls is bounded', async () => {

@@ -73,6 +73,13 @@ describe('a call may be short', () => {
   });
 });
 
+test('all calls of one workflow task have the time at which it was started', () => {
+  const calls = lane();
+  expect(calls.taskStartedMs(3)).toBe(1_000_000);
+  jest.advanceTimersByTime(40);
+  expect([calls.taskStartedMs(3), calls.taskStartedMs(8)]).toEqual([1_000_000, 1_000_040]);
+});
+
 test.each([
   ['${ $task.startedAt.epoch.seconds }', true],
   ['$workflow | .startedAt', true],

@@ -3,7 +3,7 @@
  * is handed over: an ordinary activity waits for it.
  */
 import { ActivityFailure, TemporalFailure } from '@temporalio/common';
-import { CancellationScope, isCancellation, sleep } from '@temporalio/workflow';
+import { CancellationScope, isCancellation, sleep, workflowInfo } from '@temporalio/workflow';
 import { FAILURE, type InvocationRef, type Invoked, type ShortCall } from '../../../contracts/activities.ts';
 import type { EventBatch } from '../../../contracts/run-events.ts';
 import { resolveCallee } from '../../../language/definition/call-function.ts';
@@ -108,10 +108,15 @@ async function callNow(
   }
 }
 
-/** The task's own timeout: the activity watches it, with the words of an ordinary call. */
+/** The activity watches the task's own timeout, with the words of an ordinary call. */
 function shortOf({ shortCalls }: Execution, { frame }: Task, ownMs: number | null): ShortCall {
+  const { historyLength, unsafe } = workflowInfo();
   const { handOverMs } = shortCalls;
-  const short: ShortCall = handOverMs === undefined ? {} : { hand_over_ms: handOverMs };
+  const short: ShortCall = {
+    // Inputs of local activities are not recorded, so they may tell of a replay.
+    workflow_task: { started_ms: shortCalls.taskStartedMs(historyLength), replayed: unsafe.isReplaying },
+    ...(handOverMs === undefined ? {} : { hand_over_ms: handOverMs }),
+  };
   if (ownMs === null) return short;
   frame.deadline ??= Date.now() + ownMs;
   const { deadline } = frame;
