@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
+import { failuresAreLogged, within } from '../config/orderly-stop.ts';
 import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
 import { pruneAudit } from '../domain/audit/prune.ts';
 import { sealAudit } from '../domain/audit/seal.ts';
@@ -34,14 +35,13 @@ import { createPayloadCodec } from '../temporal/payload-codec.ts';
 import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
 import { createApp } from './app.ts';
+import { drain } from './drain.ts';
 import { createHttpServer } from './http-server.ts';
 import { listenGrpc } from './a2a/grpc-server.ts';
 import { createMetrics } from './metrics.ts';
 
 /** After `/readyz` turns 503, the server still answers for this long, so that load balancers notice. */
 const UNREADY_MS = 1_000;
-/** Requests still running after this are aborted. */
-const DRAIN_MS = 10_000;
 const CLOSE_MS = 2_000;
 /** Short enough that clients get a 503 in time to retry. */
 const STATEMENT_TIMEOUT_MS = 15_000;
@@ -128,7 +128,11 @@ const grpc =
     : await listenGrpc(app.deps, { host: env.HOST, port: grpcPort }).catch(cannotListen);
 if (grpc) logger.info({ host: env.HOST, port: grpc.port }, 'listening for gRPC');
 server.listen(env.PORT, env.HOST, () => logger.info({ address: server.address() }, 'listening'));
-server.on('error', cannotListen);
+server.on('error', (error) => {
+  if (!server.listening) cannotListen(error);
+  // Such as one connection for which no descriptor was left.
+  logger.error({ err: error }, 'cannot accept a connection');
+});
 const cleanup = setInterval(() => {
   removeExpired(orm.em.fork()).catch((error: unknown) => logger.warn({ err: error }, 'cleanup failed'));
   pruneAudit(() => orm.em.fork(), env.AUDIT_RETENTION_DAYS).catch((error: unknown) =>
@@ -164,28 +168,16 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 /** Shuts down: readiness ends first, then the server drains, then connections close. */
 async function stop(signal: string): Promise<void> {
   logger.info({ signal }, 'stopping');
+  failuresAreLogged(logger);
   const unheard = app.stop();
   clearInterval(cleanup);
   clearInterval(sealing);
   clearInterval(erasing);
   await sleep(UNREADY_MS);
-  const closed = Promise.all([new Promise((resolve) => server.close(resolve)), grpc?.stop(DRAIN_MS)]);
-  // Closes keep-alive connections as soon as their last response is sent.
-  const sweep = setInterval(() => server.closeIdleConnections(), 100);
-  await Promise.race([closed, sleep(DRAIN_MS)]);
-  clearInterval(sweep);
-  server.closeAllConnections();
-  await Promise.race([
-    Promise.allSettled([
-      unheard,
-      orm.close(true),
-      client.connection.close(),
-      resources.close(),
-      sources.close(),
-      identities.close(),
-    ]),
-    sleep(CLOSE_MS),
-  ]);
+  await drain({ server, grpc, logger });
+  const connections = [client.connection, resources, sources, identities].map(async (one) => one.close());
+  const closed = await within(CLOSE_MS, Promise.allSettled([unheard, orm.close(true), ...connections]));
+  if (!closed) logger.warn({ seconds: CLOSE_MS / 1_000 }, 'connections did not close in time');
   await tracing?.stop();
   logger.info('stopped');
   process.exit(0);

@@ -35,13 +35,14 @@ const MIB = 1024 * 1024;
  * How long activities may continue after the signal to stop. Then they are cancelled, and another worker
  * repeats them.
  */
-const SHUTDOWN = { shutdownGraceTime: '10s', shutdownForceTime: '15s' };
+const SHUTDOWN = {
+  shutdownGraceTime: '10s',
+  // A program ends before this (`drain.ts`), unless it is frozen meanwhile.
+  shutdownForceTime: '60s',
+};
 
-export interface RunningWorker {
-  /** Until `shutdown`, and until what is under way has ended. */
-  run(): Promise<void>;
-  shutdown(): void;
-}
+/** What a worker and the one that follows its handed-over calls are together. */
+export type RunningWorker = Pick<Worker, 'run' | 'shutdown' | 'getState'>;
 
 export async function createWorker(options: CreateWorkerOptions): Promise<RunningWorker> {
   const [main, follower] = await Promise.all([createMain(options), createFollower(options)]);
@@ -49,6 +50,7 @@ export async function createWorker(options: CreateWorkerOptions): Promise<Runnin
   handedOver.isOpen = follower !== null;
   return {
     run: async () => void (await Promise.all([main.run(), follower?.run()])),
+    getState: () => main.getState(),
     shutdown() {
       handedOver.isOpen = false;
       for (const each of [main, follower]) if (each?.getState() === 'RUNNING') each.shutdown();

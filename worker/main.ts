@@ -26,6 +26,7 @@ import { startTracing } from '../tracing/start.ts';
 import { BUCKETS, createAgentMeter } from './agent-meter.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
+import { closeAll, createDrain } from './drain.ts';
 import { startContainerReaper } from './container-reaper.ts';
 import { connectNative, persistently } from './connect.ts';
 import { workerVersion } from './deployment.ts';
@@ -147,7 +148,8 @@ const notifier = startNotificationPump(
   env.DATABASE_URL,
 );
 const matcher = startEventMatcher({ orm, temporal, limits: runLimits(env), logger }, pause, env.DATABASE_URL);
-stop = () => worker.shutdown();
+const drain = createDrain(worker, logger);
+stop = () => drain.stop();
 logger.info(
   {
     task_queue: env.TEMPORAL_TASK_QUEUE,
@@ -156,19 +158,22 @@ logger.info(
   },
   'worker ready',
 );
-await worker.run();
+await drain.run();
 pause.stop();
 reaper?.stop();
-await Promise.allSettled([
-  sandbox?.close(),
-  pump.stop(),
-  matcher.stop(),
-  tracePump?.stop(),
-  notifier.stop(),
-  runEvents.stop(),
-  endedCalls.stop(),
+await closeAll(logger, [
+  () => [
+    sandbox?.close(),
+    pump.stop(),
+    matcher.stop(),
+    tracePump?.stop(),
+    notifier.stop(),
+    runEvents.stop(),
+    endedCalls.stop(),
+  ],
+  () => [notifications.deliver.mailer?.close()],
+  () => [connection.close(), client.connection.close(), orm.close(true)],
 ]);
-notifications.deliver.mailer?.close();
-await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true), tracing?.stop()]);
+await tracing?.stop();
 logger.info('worker stopped');
 process.exit(0);

@@ -19,6 +19,7 @@ import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
 import { connectNative, persistently } from './connect.ts';
 import { startContainerReaper } from './container-reaper.ts';
+import { closeAll, createDrain } from './drain.ts';
 import { openResources } from './resources.ts';
 import { temporalLogger } from './temporal-logger.ts';
 
@@ -58,15 +59,18 @@ const worker = await Worker.create({
   // What has no turn here waits on the task queue, where every sandbox worker can take it.
   maxConcurrentActivityTaskExecutions: env.SANDBOX_CONCURRENCY,
   shutdownGraceTime: '10s',
-  shutdownForceTime: '15s',
+  // Only if `drain.ts` does not come to it.
+  shutdownForceTime: '60s',
 });
-stop = () => {
-  if (worker.getState() === 'RUNNING') worker.shutdown();
-};
+const drain = createDrain(worker, logger);
+stop = () => drain.stop();
 logger.info({ task_queue: env.SANDBOX_TASK_QUEUE, namespace: settings.namespace }, 'sandbox worker ready');
-await worker.run();
+await drain.run();
 reaper.stop();
-await Promise.allSettled([sandbox.close(), endedCalls.stop()]);
-await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true), tracing?.stop()]);
+await closeAll(logger, [
+  () => [sandbox.close(), endedCalls.stop()],
+  () => [connection.close(), client.connection.close(), orm.close(true)],
+]);
+await tracing?.stop();
 logger.info('sandbox worker stopped');
 process.exit(0);

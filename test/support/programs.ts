@@ -21,6 +21,8 @@ export interface Program {
   peakMemoryMib(): number;
   /** `kill -9`; resolves when it is gone. */
   kill(): Promise<void>;
+  /** Tells it to stop. @returns its exit code, or the signal that has ended it */
+  stop(): Promise<number | NodeJS.Signals | null>;
   /** Another process in its place, at the same address. */
   start(): Promise<void>;
 }
@@ -63,10 +65,18 @@ export async function startProgram(
     },
     async start() {
       child = spawn(process.execPath, [fileURLToPath(new URL(`../../${ENTRIES[kind]}`, import.meta.url))], {
-        stdio: 'ignore',
+        stdio: process.env['TEST_LOG'] === undefined ? 'ignore' : 'inherit',
         env: settings,
       });
       if (kind === 'api') await answers(`${url}/readyz`, child);
+    },
+    async stop() {
+      if (child === null) return null;
+      const gone = new Promise<number | NodeJS.Signals | null>((resolve) =>
+        child?.once('exit', (code, signal) => resolve(code ?? signal)),
+      );
+      child.kill('SIGTERM');
+      return gone;
     },
     async kill() {
       if (child === null || child.exitCode !== null || child.signalCode !== null) return;
