@@ -13,6 +13,11 @@ export function escapeToken(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
+/** The pointer that leads through these names. */
+export function jsonPointer(names: readonly string[]): string {
+  return names.map((name) => `/${escapeToken(name)}`).join('');
+}
+
 /** Of a pointer in a URI's fragment, which is percent-encoded too (section 6). */
 export function fragmentToken(token: string): string {
   try {

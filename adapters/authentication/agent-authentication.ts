@@ -5,7 +5,7 @@
 import { CREDENTIAL_KEYS, FIXED_OAUTH_TOKEN } from '../../contracts/credential-keys.ts';
 import { fault } from '../../contracts/fault.ts';
 import type { AgentCall, PinnedAgent } from '../../domain/ports.ts';
-import { addQuery } from '../http/message.ts';
+import { addQuery, headersOf } from '../http/message.ts';
 import type { TokenRequest, TokenSource } from './oauth-token.ts';
 import type { Sensitive } from '../secrets/sensitive.ts';
 
@@ -93,15 +93,15 @@ function apiKey(setting: Settings): AgentCredentials {
   const name = setting.optional('name') ?? 'X-API-Key';
   const value = `${setting.optional('prefix') ?? ''}${key}`;
   const place = setting.optional('in') ?? 'header';
-  if (place === 'header') return { ...NONE, headers: { [name.toLowerCase()]: value } };
-  if (place === 'cookie') return { ...NONE, headers: { cookie: `${name}=${value}` } };
+  if (place === 'header') return { ...NONE, headers: headersOf({ [name]: value }) };
+  if (place === 'cookie') return { ...NONE, headers: headersOf({ cookie: `${name}=${value}` }) };
   if (place === 'query') return { ...NONE, withQuery: (url) => addQuery(url, { [name]: value }) };
   throw fault('configuration', 'authentication_config.in must be header, query or cookie');
 }
 
 function bearer(token: string, sensitive: Sensitive): AgentCredentials {
   sensitive.protect(token, '<TOKEN>');
-  return { ...NONE, headers: { authorization: `Bearer ${token}` } };
+  return { ...NONE, headers: headersOf({ authorization: `Bearer ${token}` }) };
 }
 
 function clientCredentials(setting: Settings): TokenRequest {

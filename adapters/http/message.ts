@@ -3,6 +3,7 @@
  * `call: http`.
  */
 import { fault, type Fault } from '../../contracts/fault.ts';
+import { headerNameProblem, isHeaderValue } from '../../contracts/header-rules.ts';
 import type { EgressResponse } from '../egress/egress.ts';
 import type { Sensitive } from '../secrets/sensitive.ts';
 import { isJsonType, isTextual } from './media-types.ts';
@@ -10,17 +11,6 @@ import { isJsonType, isTextual } from './media-types.ts';
 /** How a counterpart's text gets into a message. */
 export type Words = Pick<Sensitive, 'redact' | 'quote'>;
 
-const OWN_HEADERS = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 const MAX_MESSAGE_LENGTH = 300;
 
 /** In upper case; throws `Fault` for an invalid method. */
@@ -37,13 +27,10 @@ export function headersOf(values: unknown): Record<string, string> {
   for (const [name, value] of Object.entries(objectOf(values, 'headers'))) {
     if (value === null || value === undefined) continue;
     const key = name.toLowerCase();
-    if (OWN_HEADERS.has(key) || key.startsWith('proxy-'))
-      throw fault('configuration', `The header ${key} is set by the platform`);
-    if (!/^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key))
-      throw fault('configuration', 'A header has a name that cannot be sent');
+    const problem = headerNameProblem(name);
+    if (problem !== null) throw fault('configuration', `${JSON.stringify(key.slice(0, 60))} ${problem}`);
     const text = textOf(value);
-    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(text))
-      throw fault('validation', `The header ${key} has a value that cannot be sent`);
+    if (!isHeaderValue(text)) throw fault('validation', `The header ${key} has a value that cannot be sent`);
     headers[key] = text.trim();
   }
   return headers;

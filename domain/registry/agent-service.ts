@@ -29,6 +29,7 @@ import {
   type ListedVersion,
   type VersionContent,
 } from './agent-versions.ts';
+import { checkAgentHeaders } from './agent-headers.ts';
 import { missingReferences, type MissingReference } from './agent-warnings.ts';
 import { readCircuit, type Circuit } from './agent-turns.ts';
 import { createSecretMover, prefixOf, type SecretMover } from './literal-secrets.ts';
@@ -78,6 +79,7 @@ export async function createAgent(
   skills: readonly SkillFields[],
 ): Promise<AgentState> {
   checkSchemas(contentOf(fields));
+  checkAgentHeaders(fields);
   const now = new Date();
   const team_id = fields.team_id ?? null;
   const identity = { id: uuidv7(), owner_id: actor.id, team_id, holder_id: team_id ?? actor.id };
@@ -187,6 +189,10 @@ export async function updateAgent(
     );
   }
   checkSchemas(after);
+  checkAgentHeaders(
+    { ...agent, ...fields, configuration: after.configuration },
+    { ...agent, configuration: before.configuration },
+  );
 
   const mover = createSecretMover(em, encryption, agent);
   // Only drafts are stored, so for other versions no secrets are created.

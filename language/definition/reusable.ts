@@ -5,6 +5,7 @@
 import type { Checker } from './checker.ts';
 import { isExpression } from './common-shapes.ts';
 import { durationToMs } from './duration.ts';
+import { checkHeaderValue } from './headers.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { at, own, quote } from './problems.ts';
 import type { Place, SecretPolicy } from './scope.ts';
@@ -154,6 +155,8 @@ export function checkAuthentication(
       continue;
     }
     if (scheme === 'oauth2' || scheme === 'oidc') checkOAuth(configuration, place, checker);
+    if (scheme === 'bearer') checkHeaderValue(configuration['token'], place, 'token', checker);
+    if (scheme === 'digest') checkHeaderValue(configuration['username'], place, 'username', checker);
     checkTexts(configuration, place, { site: 'definition', locals, secrets: 'allow' }, checker);
   }
 }

@@ -8,6 +8,7 @@ import {
 } from '@a2a-js/sdk';
 import { PushNotificationNotSupportedError } from '@a2a-js/sdk/errors';
 import type { A2APushConfig } from '../../../contracts/a2a/objects.ts';
+import { isHeaderValue } from '../../../contracts/header-rules.ts';
 import {
   deletePushConfig,
   getPushConfig,
@@ -15,6 +16,7 @@ import {
   savePushConfig,
 } from '../../../domain/a2a/push-configs.ts';
 import { writeAudit } from '../../../domain/audit/write.ts';
+import { invalid } from '../../../domain/errors.ts';
 import type { TaskRow } from '../../../domain/a2a/task-row.ts';
 import { inTransaction } from '../../transaction.ts';
 import type { A2ACall } from '../call.ts';
@@ -89,13 +91,14 @@ export function requirePushNotifications({ target }: A2ACall): void {
 
 /**
  * In 0.3 a config without an id is the task's only one, and setting it again replaces it.
- * @throws 422 for a URL that deliveries may not go to
+ * @throws 422 for a URL that deliveries may not go to, and for what cannot be sent in a header
  */
 export async function pushConfigOf(
   { id, url, token, authentication }: TaskPushNotificationConfig,
   { deps, version }: A2ACall,
 ): Promise<Omit<A2APushConfig, 'taskId'>> {
   await deps.deliveryAddresses.check(url);
+  checkSentHeaders({ token, scheme: authentication?.scheme, credentials: authentication?.credentials });
   return {
     id: id === '' && version === '0.3' ? 'default' : id,
     url,
@@ -109,4 +112,15 @@ export async function pushConfigOf(
         }
       : {}),
   };
+}
+
+function checkSentHeaders(texts: Record<'token' | 'scheme' | 'credentials', string | undefined>): void {
+  const errors = (['token', 'scheme', 'credentials'] as const)
+    .filter((key) => !isHeaderValue(texts[key] ?? ''))
+    .map((key) => ({
+      pointer: key === 'token' ? '/token' : `/authentication/${key}`,
+      code: 'invalid_header',
+      message: `"${key}" has characters that a header cannot have`,
+    }));
+  if (errors.length > 0) throw invalid(errors);
 }

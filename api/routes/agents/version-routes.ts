@@ -3,6 +3,7 @@ import * as z from 'zod';
 
 import type { AgentVersion } from '../../../db/entities/agent-version.ts';
 import type { Agent } from '../../../db/entities/agent.ts';
+import { checkAgentHeaders } from '../../../domain/registry/agent-headers.ts';
 import { getAgent, getAgentForChange } from '../../../domain/registry/agent-service.ts';
 import {
   addDraft,
@@ -67,7 +68,9 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       handler: async (c) => {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
         await checkNewVersion(c.em, agent, c.body.version);
-        const content = contentOfNew(c.body, contentOf(agent));
+        const before = contentOf(agent);
+        const content = contentOfNew(c.body, before);
+        checkAgentHeaders({ ...agent, ...content }, { ...agent, ...before });
         const configuration = await createSecretMover(c.em, encryption, agent).move(
           content.configuration,
           'configuration',
@@ -119,7 +122,9 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
         const { agent, version } = await loadForChange(c);
         checkDraft(version);
         const { changelog, ...parts } = c.body;
-        const content = contentPatch(parts)(contentOf(agent.version === version.version ? agent : version));
+        const before = contentOf(agent.version === version.version ? agent : version);
+        const content = contentPatch(parts)(before);
+        checkAgentHeaders({ ...agent, ...content }, { ...agent, ...before });
         const configuration = await createSecretMover(c.em, encryption, agent).move(
           content.configuration,
           'configuration',

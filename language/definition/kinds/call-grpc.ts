@@ -7,6 +7,7 @@ import {
   referenceableAuthentication,
   textMap,
 } from '../common-shapes.ts';
+import { checkHeaders } from '../headers.ts';
 import { at, own, quote } from '../problems.ts';
 import { checkAuthentication, checkEndpoint } from '../reusable.ts';
 import { byType, exact } from '../shape.ts';
@@ -40,6 +41,7 @@ export const grpcCall: Call = {
     else checkWebAddress(proto, at(pointer, 'proto', 'endpoint'), checker);
     checker.transformation(parameters['arguments'], at(pointer, 'arguments'), place);
     checker.template(parameters['metadata'], at(pointer, 'metadata'), place);
+    checkHeaders(parameters['metadata'], at(pointer, 'metadata'), checker);
     const { service } = parameters;
     checkAuthentication(
       own(service, 'authentication'),

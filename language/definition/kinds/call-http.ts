@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { anything, endpoint, freeObject, name, textMap } from '../common-shapes.ts';
 import type { Checker } from '../checker.ts';
+import { checkHeaders } from '../headers.ts';
 import { at, own, quote } from '../problems.ts';
 import { checkEndpoint } from '../reusable.ts';
 import { byType, exact } from '../shape.ts';
@@ -57,6 +58,7 @@ export const httpCall: Call = {
         );
       } else checker.template(value, at(pointer, key), place);
     }
+    checkHeaders(parameters['headers'], at(pointer, 'headers'), checker);
     checker.template(parameters['body'], at(pointer, 'body'), place);
   },
 };

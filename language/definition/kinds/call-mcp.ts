@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { duration, endpoint, freeObject, name, text, textMap } from '../common-shapes.ts';
+import { checkHeaders } from '../headers.ts';
 import { at, own } from '../problems.ts';
 import { checkDuration, checkEndpoint } from '../reusable.ts';
 import { byType, exact, refuse } from '../shape.ts';
@@ -46,11 +47,9 @@ export const mcpCall: Call = {
     const endpoint = at(pointer, 'transport', 'http', 'endpoint');
     checkEndpoint(own(http, 'endpoint'), endpoint, locals, checker, 'allow');
     checkWebAddress(own(http, 'endpoint'), endpoint, checker);
-    checker.template(
-      own(http, 'headers'),
-      at(pointer, 'transport', 'http', 'headers'),
-      inTask(locals, 'allow'),
-    );
+    const headers = at(pointer, 'transport', 'http', 'headers');
+    checker.template(own(http, 'headers'), headers, inTask(locals, 'allow'));
+    checkHeaders(own(http, 'headers'), headers, checker);
     checker.template(
       own(parameters['transport'], 'stdio'),
       at(pointer, 'transport', 'stdio'),

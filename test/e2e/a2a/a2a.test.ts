@@ -616,6 +616,12 @@ describe('cards and push notifications', () => {
     expect(await targets()).toEqual([]);
   });
 
+  test('are refused with a token that no header can have', async () => {
+    const config = { id: 'torn', url: 'https://example.com/hook', token: 'a\r\nHost: b' };
+    const { error } = await send(plain, {}, { taskPushNotificationConfig: config });
+    expect(JSON.stringify(error)).toContain('invalid_header');
+  });
+
   test('arrive in order, signed, and are logged', async () => {
     const got: { headers: any; body: string }[] = [];
     const receiver = createServer(keepIdle, (request, response) => {

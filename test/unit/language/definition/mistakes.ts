@@ -715,6 +715,34 @@ export const mistakes: Mistake[] = [
     ],
   },
   {
+    title: 'headers that no request can have',
+    change: (d) => {
+      Object.assign(task(d, 'fetch').with, {
+        headers: { Host: 'a', 'x y': 'b', 'x-line': 'a\nb', 'x-own': '${ .a }', 'x-late': 'a\n${ .b }' },
+      });
+    },
+    expected: [
+      'error invalid_header /do/1/fetch/with/headers/Host: "Host" is a header that the platform sets itself',
+      'error invalid_header /do/1/fetch/with/headers/x y: "x y" is no name of a header',
+      'error invalid_header /do/1/fetch/with/headers/x-line: "x-line" has a line break',
+    ],
+  },
+  {
+    title: 'headers of MCP and a token that cannot be sent',
+    change: (d) => {
+      const http = { endpoint: 'https://example.com', headers: { 'Content-Length': '1' } };
+      Object.assign(task(d, 'fetch'), {
+        call: 'mcp',
+        with: { method: 'tools/list', transport: { http } },
+      });
+      d.use.authentications.broken = { bearer: { token: 'a\nb' } };
+    },
+    expected: [
+      'transport/http/headers/Content-Length: "Content-Length" is a header that the platform sets itself',
+      'error invalid_header /use/authentications/broken/bearer/token: "token" has a line break',
+    ],
+  },
+  {
     title: 'call: http without "with"',
     change: (d) => delete task(d, 'fetch').with,
     expected: ['error required /do/1/fetch/with: "with" is missing'],

@@ -1,0 +1,22 @@
+/** Literal headers of calls, which no request could have. */
+import { headerProblems, headerValueProblem } from '../../contracts/header-rules.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import type { Checker } from './checker.ts';
+import { at } from './problems.ts';
+
+/** Call it after `checker.template`, which decides whether a text of the loose mode is an expression. */
+export function checkHeaders(headers: unknown, pointer: string, checker: Checker): void {
+  if (!isRecord(headers)) return;
+  const literals = Object.entries(headers).map(([name, value]): [string, unknown] => [
+    name,
+    checker.rewrites.has(at(pointer, name)) ? null : value,
+  ]);
+  for (const { key, message } of headerProblems(Object.fromEntries(literals)))
+    checker.problems.error(at(pointer, key), 'invalid_header', message);
+}
+
+/** A text that is sent as part of a header. */
+export function checkHeaderValue(value: unknown, pointer: string, key: string, checker: Checker): void {
+  const problem = headerValueProblem(value);
+  if (problem !== null) checker.problems.error(at(pointer, key), 'invalid_header', `"${key}" ${problem}`);
+}
