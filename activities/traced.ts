@@ -9,19 +9,22 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import { FAILURE, type DeliveryActivities, type RunActivities } from '../contracts/activities.ts';
 import { shownErrorType } from '../contracts/dsl-error.ts';
 import { isRecord } from '../contracts/is-record.ts';
-import { readTraceparent } from '../domain/runs/traces.ts';
+import { EVENT } from '../contracts/run-events.ts';
+import { readTrace } from '../domain/runs/traces.ts';
 import {
   inContext,
   inSpan,
   isTracing,
+  NO_TRACE,
   SpanKind,
   typeOf,
   type Attributes,
   type Context as TraceContext,
   type Span,
+  type TraceTexts,
 } from '../tracing/context.ts';
 import { usageAttributes } from '../tracing/gen-ai.ts';
-import { contextOfRun } from '../tracing/run-context.ts';
+import { contextOfRun, traceAttributes, traceTextsOfRun, type TracedRun } from '../tracing/run-context.ts';
 import type { TaskVisitRef } from '../tracing/span-ids.ts';
 
 type Activities = Partial<RunActivities & DeliveryActivities>;
@@ -41,19 +44,41 @@ const CALLS: Partial<Record<string, (input: Record<string, unknown>) => string>>
 /** The activities themselves, if nothing is recorded. */
 export function tracedActivities<A extends Activities>(deps: { orm: MikroORM }, activities: A): A {
   if (!isTracing()) return activities;
-  const traceparentOf = createKnownTraces(deps);
+  const traceOf = createKnownTraces(deps);
   const traced = Object.entries(activities).map(([name, activity]) => [
     name,
     async (input: unknown): Promise<unknown> => {
       // The compiler does not know that name, input and activity belong together.
       const run = activity as (given: unknown) => Promise<unknown>;
       if (!isRecord(input) || typeof input['run_id'] !== 'string') return run(input);
-      const runId = input['run_id'];
-      const where = contextOfRun({ id: runId, traceparent: await traceparentOf(runId) }, taskOf(input));
-      return where === null ? run(input) : inTrace(name, input, where, () => run(input));
+      const traced = { id: input['run_id'], ...(await traceOf(input['run_id'])) };
+      const where = contextOfRun(traced, taskOf(input));
+      if (where === null) return run(input);
+      return inTrace(name, input, where, () => run(withTraceOfEvents(input, traced)));
     },
   ]);
   return Object.fromEntries(traced) as A;
+}
+
+/**
+ * CloudEvents "Distributed Tracing": what a task emits says in which span. Workflow code knows no traces, so
+ * the attributes are added where the batch is stored; those of the definition have precedence.
+ */
+function withTraceOfEvents(input: Record<string, unknown>, run: TracedRun): Record<string, unknown> {
+  const { batch } = input;
+  if (!isRecord(batch) || !Array.isArray(batch['events'])) return input;
+  const events: unknown[] = batch['events'];
+  if (!events.some((entry) => isRecord(entry) && entry['type'] === EVENT.eventEmitted)) return input;
+  return { ...input, batch: { ...batch, events: events.map((entry) => withTrace(entry, run)) } };
+}
+
+function withTrace(entry: unknown, run: TracedRun): unknown {
+  if (!isRecord(entry) || entry['type'] !== EVENT.eventEmitted || !isRecord(entry['data'])) return entry;
+  const { event, task: reference, visit } = entry['data'];
+  if (!isRecord(event) || 'traceparent' in event) return entry;
+  if (typeof reference !== 'string' || typeof visit !== 'number') return entry;
+  const attributes = traceAttributes(traceTextsOfRun(run, { reference, visit }));
+  return { ...entry, data: { ...entry['data'], event: { ...event, ...attributes } } };
 }
 
 function inTrace(
@@ -113,13 +138,13 @@ function visitOfChild({ child_run_id: id, batch }: Record<string, unknown>): num
 }
 
 /** The trace of a run never changes. Without an answer, the activity just has no trace. */
-function createKnownTraces({ orm }: { orm: MikroORM }): (runId: string) => Promise<string | null> {
-  const known = new Map<string, string | null>();
+function createKnownTraces({ orm }: { orm: MikroORM }): (runId: string) => Promise<TraceTexts> {
+  const known = new Map<string, TraceTexts>();
   return async (runId) => {
     const before = known.get(runId);
     if (before !== undefined) return before;
-    const found = await readTraceparent(orm.em.fork(), runId).catch(() => undefined);
-    if (found === undefined) return null;
+    const found = await readTrace(orm.em.fork(), runId).catch(() => undefined);
+    if (found === undefined) return NO_TRACE;
     const [oldest] = known.keys();
     if (known.size >= MAX_KNOWN && oldest !== undefined) known.delete(oldest);
     known.set(runId, found);

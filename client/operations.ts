@@ -2171,6 +2171,8 @@ export type PolledJob = {
   idempotency_key: string;
   /** W3C Trace Context: send it on, and what the worker does belongs to the trace of the run. */
   traceparent?: string;
+  /** W3C Trace Context: send it with `traceparent`. */
+  tracestate?: string;
   attempt: number;
   lease_expires_at: string;
   /** From this answer on, for workers whose clock may be wrong. 0: the lease is over. */

@@ -1011,6 +1011,8 @@ create table inbound_event (
   run_id uuid,
   tx xid8 not null default pg_current_xact_id(),
   matched_at timestamp with time zone,
+  traceparent text,
+  tracestate text,
   constraint inbound_event_pkey PRIMARY KEY (id),
   constraint inbound_event_owner_id_source_event_id_key UNIQUE (owner_id, source, event_id),
   constraint inbound_event_hook_id_fkey FOREIGN KEY (hook_id) REFERENCES inbound_hook(id) ON DELETE SET NULL
@@ -1595,6 +1597,7 @@ create table run (
   team_id uuid,
   by_grant boolean not null default false,
   traceparent text,
+  tracestate text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint run_parent_run_id_fkey FOREIGN KEY (parent_run_id) REFERENCES run(id),

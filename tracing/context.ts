@@ -5,6 +5,7 @@
  */
 import {
   context,
+  createTraceState,
   isSpanContextValid,
   propagation,
   ROOT_CONTEXT,
@@ -123,23 +124,37 @@ export function linkSpan(other: SpanContext | null): void {
   if (other) trace.getActiveSpan()?.addLink({ context: other });
 }
 
-/**
- * W3C `traceparent` for a run that begins now: of the caller's span, or of a span of its own where nothing
- * has asked for the run. Null without traces.
- */
-export function traceparentOfNewRun(): string | null {
-  if (!isTracing()) return null;
-  const active = trace.getSpanContext(context.active());
-  if (active && isSpanContextValid(active)) return formatTraceparent(active);
-  const span = tracer().startSpan('start run', { root: true });
-  span.end();
-  return formatTraceparent(span.spanContext());
+/** W3C Trace Context as rows and CloudEvents have it. */
+export interface TraceTexts {
+  traceparent: string | null;
+  /** Without a `traceparent` it means nothing. */
+  tracestate: string | null;
 }
 
-/** W3C `traceparent` of the caller's span; null without one. */
-export function activeTraceparent(): string | null {
+export const NO_TRACE: TraceTexts = { traceparent: null, tracestate: null };
+
+/**
+ * For a run that begins now: of the caller's span, or of a span of its own where nothing has asked for the
+ * run. Nulls without traces.
+ */
+export function traceOfNewRun(): TraceTexts {
+  if (!isTracing()) return NO_TRACE;
+  const active = activeTrace();
+  if (active.traceparent !== null) return active;
+  const span = tracer().startSpan('start run', { root: true });
+  span.end();
+  return formatTrace(span.spanContext());
+}
+
+/** Of the caller's span; nulls without one. */
+export function activeTrace(): TraceTexts {
   const active = trace.getSpanContext(context.active());
-  return active && isSpanContextValid(active) ? formatTraceparent(active) : null;
+  return active && isSpanContextValid(active) ? formatTrace(active) : NO_TRACE;
+}
+
+export function formatTrace(span: SpanContext): TraceTexts {
+  const state = span.traceState?.serialize() ?? '';
+  return { traceparent: formatTraceparent(span), tracestate: state === '' ? null : state };
 }
 
 export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
@@ -157,6 +172,20 @@ export function parseTraceparent(text: string | null | undefined): SpanContext |
     isRemote: true,
   };
   return isSpanContextValid(found) ? found : null;
+}
+
+/**
+ * The same with its `tracestate`. One of more than 512 characters, or that is malformed, is left out, as W3C
+ * Trace Context says; the trace goes on without it.
+ */
+export function parseTrace({
+  traceparent,
+  tracestate,
+}: Record<keyof TraceTexts, unknown>): SpanContext | null {
+  const found = parseTraceparent(typeof traceparent === 'string' ? traceparent : null);
+  if (found === null || typeof tracestate !== 'string') return found;
+  const state = createTraceState(tracestate);
+  return state.serialize() === '' ? found : { ...found, traceState: state };
 }
 
 /** The context in which spans are children of this one. */

@@ -1,17 +1,24 @@
 /** The place of a run in its trace. Its row keeps the `traceparent` of what has started it. */
 import type { SpanContext } from '@opentelemetry/api';
-import { contextOf, formatTraceparent, parseTraceparent, type Context } from './context.ts';
+import {
+  contextOf,
+  formatTrace,
+  NO_TRACE,
+  parseTrace,
+  parseTraceparent,
+  type Context,
+  type TraceTexts,
+} from './context.ts';
 import { runSpanId, taskSpanId, type TaskVisitRef } from './span-ids.ts';
 
-export interface TracedRun {
+/** Its texts are null if it began while nothing was recorded. */
+export interface TracedRun extends TraceTexts {
   id: string;
-  /** Null if the run began while nothing was recorded. */
-  traceparent: string | null;
 }
 
 /** The span of the run, or of one of its tasks; null without a trace. */
-export function spanOfRun({ id, traceparent }: TracedRun, task?: TaskVisitRef): SpanContext | null {
-  const start = parseTraceparent(traceparent);
+export function spanOfRun({ id, ...texts }: TracedRun, task?: TaskVisitRef): SpanContext | null {
+  const start = parseTrace(texts);
   return start && { ...start, spanId: task ? taskSpanId(id, task) : runSpanId(id) };
 }
 
@@ -21,10 +28,16 @@ export function contextOfRun(run: TracedRun, task?: TaskVisitRef): Context | nul
   return span && contextOf(span);
 }
 
-/** For a counterpart that works for the task of a run. */
-export function traceparentOfTask(run: TracedRun, task: TaskVisitRef): string | null {
+/** For a counterpart that works for the run, or one of its tasks. */
+export function traceTextsOfRun(run: TracedRun, task?: TaskVisitRef): TraceTexts {
   const span = spanOfRun(run, task);
-  return span && formatTraceparent(span);
+  return span ? formatTrace(span) : NO_TRACE;
+}
+
+/** CloudEvents "Distributed Tracing": the attributes of an event; none without a trace. */
+export function traceAttributes({ traceparent, tracestate }: TraceTexts): Partial<Record<string, string>> {
+  if (traceparent === null) return {};
+  return { traceparent, ...(tracestate === null ? {} : { tracestate }) };
 }
 
 /** 32 hexadecimal digits; null without a trace. `isSampled`: somebody can look at it. */

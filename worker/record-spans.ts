@@ -1,9 +1,11 @@
 /** The spans of runs and tasks, recorded when they have ended. Their ids are known from the beginning. */
 import { shownErrorType } from '../contracts/dsl-error.ts';
+import { spanOfEvent } from '../domain/events/event-trace.ts';
 import type { EndedRun, EndedTask } from '../domain/runs/ended-spans.ts';
 import {
   contextOf,
   failed,
+  parseTrace,
   parseTraceparent,
   shownName,
   tracer,
@@ -15,15 +17,15 @@ import { spanOfRun } from '../tracing/run-context.ts';
 import { runSpanId, taskSpanId, withSpanId } from '../tracing/span-ids.ts';
 
 export function recordRun(run: EndedRun): void {
-  const parent = parseTraceparent(run.traceparent);
+  const parent = parseTrace(run);
   if (parent === null) return;
   const { run_id: id, retry_of: retryOf, retried_traceparent: traceparent } = run;
-  const retried = retryOf === null ? null : spanOfRun({ id: retryOf, traceparent });
+  const retried = retryOf === null ? null : spanOfRun({ id: retryOf, traceparent, tracestate: null });
   record(run, {
     id: runSpanId(id),
     parent,
     name: `run ${run.workflow_name}`,
-    linked: retried,
+    linked: [retried, ...(run.heard ?? []).map(spanOfEvent)],
     attributes: {
       'cadenza.run.id': id,
       'cadenza.run.status': run.status,
@@ -35,14 +37,14 @@ export function recordRun(run: EndedRun): void {
 }
 
 export function recordTask(task: EndedTask): void {
-  const { run_id: id, traceparent, around, reference, visit } = task;
-  const parent = spanOfRun({ id, traceparent }, around ?? undefined);
+  const { run_id: id, traceparent, tracestate, around, reference, visit } = task;
+  const parent = spanOfRun({ id, traceparent, tracestate }, around ?? undefined);
   if (parent === null) return;
   record(task, {
     id: taskSpanId(id, { reference, visit }),
     parent,
     name: `${task.type} ${task.name}`,
-    linked: parseTraceparent(task.decision_traceparent),
+    linked: [parseTraceparent(task.decision_traceparent), ...(task.heard ?? []).map(spanOfEvent)],
     attributes: {
       'cadenza.run.id': id,
       'cadenza.task.name': task.name,
@@ -62,7 +64,7 @@ interface Recorded {
   id: string;
   parent: SpanContext;
   name: string;
-  linked: SpanContext | null;
+  linked: readonly (SpanContext | null)[];
   attributes: Attributes;
 }
 
@@ -71,7 +73,7 @@ function record(
   { id, parent, name, linked, attributes }: Recorded,
 ): void {
   const startTime = ended.started_at ?? ended.created_at ?? ended.finished_at;
-  const links = linked ? [{ context: linked }] : [];
+  const links = linked.flatMap((context) => (context === null ? [] : [{ context }]));
   const span: Span = withSpanId(id, () =>
     tracer().startSpan(shownName(name), { startTime, attributes, links }, contextOf(parent)),
   );

@@ -60,6 +60,7 @@ import { Migration202611231807Openid } from './202611231807-openid.ts';
 import { Migration202611231817Erasure } from './202611231817-erasure.ts';
 import { Migration202611232106AuditDoor } from './202611232106-audit-door.ts';
 import { Migration202611232130Claims } from './202611232130-claims.ts';
+import { Migration202611281730TraceState } from './202611281730-trace-state.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
 import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
 
@@ -124,6 +125,7 @@ export const migrations = [
   { name: '202611232130-claims', class: Migration202611232130Claims },
   { name: '202611240228-guarded-accounts', class: Migration202611240228GuardedAccounts },
   { name: '202611281715-attempts-in-order', class: Migration202611281715AttemptsInOrder },
+  { name: '202611281730-trace-state', class: Migration202611281730TraceState },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -134,8 +134,8 @@ async function attempt(deps: DeliverDeps, claimed: Claim, signal: AbortSignal): 
 
 /** The trace of the run that the message is about, if it has one. */
 function inTraceOf<T>({ head, target }: Claim, send: () => Promise<T>): Promise<T> {
-  const { run_id: id, traceparent, type, attempts } = head;
-  const parent = id === null ? null : contextOfRun({ id, traceparent });
+  const { run_id: id, traceparent, tracestate, type, attempts } = head;
+  const parent = id === null ? null : contextOfRun({ id, traceparent, tracestate });
   if (parent === null) return send();
   const attributes = {
     'cadenza.run.id': id ?? undefined,

@@ -75,6 +75,7 @@ export type Head = DeliveryRow & {
   age_ms: number;
   /** Of the run that the message is about. */
   traceparent: string | null;
+  tracestate: string | null;
 };
 
 const COLUMNS = `d.id, d.target_id, d.ord::text as ord, d.message_id, d.type, d.run_id, d.seq,
@@ -137,7 +138,8 @@ export async function headOf(em: EntityManager, targetId: string): Promise<Head 
   const [row] = await em.execute<Head[]>(
     `select ${COLUMNS}, d.expires_at <= clock_timestamp() as expired,
             (extract(epoch from clock_timestamp() - d.created_at) * 1000)::float8 as age_ms,
-            (select r.traceparent from run r where r.id = d.run_id) as traceparent
+            (select r.traceparent from run r where r.id = d.run_id) as traceparent,
+            (select r.tracestate from run r where r.id = d.run_id) as tracestate
        from delivery d
       where d.target_id = ? and d.status = 'pending' order by d.ord limit 1`,
     [targetId],

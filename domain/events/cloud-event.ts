@@ -1,5 +1,6 @@
 /** Run events as CloudEvents 1.0 in structured JSON, for webhooks and `/events`. */
 import { EVENT } from '../../contracts/run-events.ts';
+import { traceAttributes, traceTextsOfRun } from '../../tracing/run-context.ts';
 import { announced, lifecycleData, type Announced } from './lifecycle.ts';
 import type { LogEvent } from './log-reader.ts';
 
@@ -51,9 +52,20 @@ function present({ type, task, data, part }: Announced, event: LogEvent, baseUrl
     workflowname: workflow_name,
     seq,
     level,
+    ...traceOf(event),
     ...(part === 0 ? { message } : {}),
     data: lifecycleData(type, data, event),
   };
+}
+
+/** CloudEvents "Distributed Tracing": the span of the task, or of the run. */
+function traceOf({ run_id: id, task, data, trace }: LogEvent): Partial<Record<string, string>> {
+  if (trace === undefined) return {};
+  const { visit } = data;
+  const isOfTask = task !== null && typeof visit === 'number';
+  return traceAttributes(
+    traceTextsOfRun({ id, ...trace }, isOfTask ? { reference: task, visit } : undefined),
+  );
 }
 
 /** The type assertion holds: only workflow code writes these events, after checking their attributes. */

@@ -5,6 +5,7 @@ import { utcTime } from '../../contracts/instant.ts';
 import { LISTED_FIELD_BYTES } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';
+import { activeTrace } from '../../tracing/context.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { hasTeamRole } from '../auth/ownership.ts';
 import { notFound } from '../errors.ts';
@@ -54,6 +55,7 @@ export async function acceptEvents(
   sender: EventSender,
   events: readonly InboundCloudEvent[],
 ): Promise<Accepted[]> {
+  const { traceparent, tracestate } = activeTrace();
   const rows = events.map((event) => ({
     id: uuidv7(),
     source: event.source,
@@ -64,13 +66,21 @@ export async function acceptEvents(
     event: storable(event),
   }));
   const inserted = await em.execute<Omit<Accepted, 'duplicate'>[]>(
-    `insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event, client_id, hook_id)
-     select e.id, ?, e.source, e.event_id, e.type, e.subject, e.at, e.event, ?, ?
+    `insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event, client_id, hook_id,
+                                traceparent, tracestate)
+     select e.id, ?, e.source, e.event_id, e.type, e.subject, e.at, e.event, ?, ?, ?, ?
        from json_to_recordset(?::json) as e (id uuid, source text, event_id text, type text, subject text,
                                              at timestamptz, event json)
      on conflict (owner_id, source, event_id) do nothing
      returning id, source, event_id, received_at`,
-    [sender.owner_id, sender.client_id ?? null, sender.hook_id ?? null, JSON.stringify(rows)],
+    [
+      sender.owner_id,
+      sender.client_id ?? null,
+      sender.hook_id ?? null,
+      traceparent,
+      tracestate,
+      JSON.stringify(rows),
+    ],
   );
   if (inserted.length > 0) await em.execute(`select pg_notify('${INBOUND_CHANNEL}', '')`);
   const known = new Map(inserted.map((row) => [identity(row), { ...row, duplicate: false }]));

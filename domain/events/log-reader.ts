@@ -3,7 +3,9 @@ import type { EventLevel } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { Conditions } from '../../db/sql.ts';
+import type { TraceTexts } from '../../tracing/context.ts';
 import type { Condition } from '../auth/ownership.ts';
+import { readTraces } from '../runs/traces.ts';
 import type { Position } from './position.ts';
 
 /** A run's event, with the fields of the run that access checks and presenters need. */
@@ -26,6 +28,8 @@ export interface LogEvent {
   run_is_child?: boolean;
   workflow_id: string | null;
   workflow_name: string;
+  /** Of the run, if it is in one and this process records traces. */
+  trace?: TraceTexts | undefined;
 }
 
 export interface LogPage {
@@ -66,12 +70,15 @@ export async function readLog(
   const rows = isFiltered
     ? await readSome(em, after, limit, filter)
     : await READ_ALL.execute<PageRow>(em, [after.tx, after.gpos, limit]);
-  const events = rows
-    .filter((row) => row.run_id !== null)
-    .map((row): LogEvent => {
-      const { tx, gpos, oldest: _oldest, behind: _behind, ...event } = row;
-      return { ...event, at: new Date(event.at), position: { tx, gpos } };
-    });
+  const found = rows.filter((row) => row.run_id !== null);
+  const traces = await readTraces(
+    em,
+    found.map((row) => row.run_id),
+  );
+  const events = found.map((row): LogEvent => {
+    const { tx, gpos, oldest: _oldest, behind: _behind, ...event } = row;
+    return { ...event, at: new Date(event.at), position: { tx, gpos }, trace: traces.get(event.run_id) };
+  });
   return { events, oldestOpenTx: rows[0]?.oldest ?? after.tx, behind: rows[0]?.behind ?? false };
 }
 

@@ -42,6 +42,7 @@ export interface TakenJob {
   visit: number;
   /** Of the run. */
   traceparent: string | null;
+  tracestate: string | null;
   attempt: number;
   lease_expires_at: string;
   /** From when it was handed out until then. */
@@ -86,6 +87,7 @@ const takeSql = (ofQueue: boolean): string => {
        returning j.id, j.agent_id, j.agent_version, j.run_id, j.key, j.input, j.configuration, j.secrets_of,
                  j.task, j.visit, j.attempt,
                  (select r.traceparent from run r where r.id = j.run_id) as traceparent,
+                 (select r.tracestate from run r where r.id = j.run_id) as tracestate,
                  j.available_at as lease_expires_at,
                  extract(epoch from j.available_at - clock_timestamp())::float8 as lease_seconds,
                  (select a.holder_id <> j.secrets_of from agent a where a.id = j.agent_id) as is_transferred,

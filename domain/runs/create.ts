@@ -16,7 +16,7 @@ import { copyEntry, pinAll, type AgentReference, type Pin } from './pins.ts';
 import { fileIdsIn, inheritFiles, linkFiles, shareFiles } from '../files/run-files.ts';
 import { countDescendant, runRefused, type RunLimits, type RunRefusal } from './limits.ts';
 import { addRunBudget } from '../spending/budgets.ts';
-import { traceparentOfNewRun } from '../../tracing/context.ts';
+import { traceOfNewRun } from '../../tracing/context.ts';
 import { storable, storableJson } from '../storable.ts';
 
 /** What callers may name a run by, to find it again. */
@@ -149,7 +149,7 @@ const INSERT_RUN = new Prepared(`
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
            next_start_at, last_seq, scheduled_at, started_by, key, tags, labels, start_state,
            caller_run_id, streams, initiator_ids, charged, budget_id, team_id, by_grant,
-           traceparent)
+           traceparent, tracestate)
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
            ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json, ?::uuid,
@@ -157,7 +157,7 @@ const INSERT_RUN = new Prepared(`
                  union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[])),
            coalesce((select charged from run where id = ?::uuid), '{}') || ?::uuid[],
            coalesce(?::uuid, (select budget_id from run where id = ?::uuid)),
-           admitted.team_id, coalesce((select by_grant from run where id = ?::uuid), ?::boolean), ?
+           admitted.team_id, coalesce((select by_grant from run where id = ?::uuid), ?::boolean), ?, ?
       from admitted where told -> 'quota' is null
     on conflict do nothing returning id, owner_id, workflow_id, created_at
   ), rated as (
@@ -192,6 +192,7 @@ async function insertRun(
   pins: Awaited<ReturnType<typeof pinAll>>,
 ): Promise<boolean | RunRefusal> {
   const events = firstEvents(run);
+  const { traceparent, tracestate } = traceOfNewRun();
   const [row] = await INSERT_RUN.execute<{ id: string | null; refusal: RunRefusal | null }>(em, [
     run.workflow_id,
     run.parent?.run_id ?? null,
@@ -228,7 +229,8 @@ async function insertRun(
     run.parent?.run_id ?? run.retry_of ?? null,
     run.parent?.run_id ?? null,
     run.by_grant ?? false,
-    traceparentOfNewRun(),
+    traceparent,
+    tracestate,
     JSON.stringify(pins),
     JSON.stringify(events.map((event, index) => ({ ...event, data: storable(event.data), seq: index + 1 }))),
   ]);

@@ -5,6 +5,7 @@
 import { EVENT, TERMINAL_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
+import type { TracedEvent } from '../events/event-trace.ts';
 import { positionBefore, type Position } from '../events/position.ts';
 import type { TaskVisitRef } from '../../tracing/span-ids.ts';
 
@@ -12,6 +13,9 @@ import type { TaskVisitRef } from '../../tracing/span-ids.ts';
 export interface EndedRun {
   run_id: string;
   traceparent: string;
+  tracestate: string | null;
+  /** Events that started it, but the first one, in whose trace it is. */
+  heard: TracedEvent[] | null;
   workflow_id: string | null;
   workflow_name: string;
   status: string;
@@ -27,6 +31,9 @@ export interface EndedRun {
 export interface EndedTask extends TaskVisitRef {
   run_id: string;
   traceparent: string;
+  tracestate: string | null;
+  /** Events that a `listen` task has taken. */
+  heard: TracedEvent[] | null;
   name: string;
   type: string;
   status: string;
@@ -57,8 +64,14 @@ const BATCH = 500;
 const OLDEST_MINUTES = 60;
 /** Visits of one task that are looked at for the one around another task. */
 const LOOKED_AT = 200;
+/** Events to which a span is linked. */
+const MAX_HEARD = 32;
 /** Tasks that were cut off by the end of their run. */
 const MAX_CUT_OFF = 1_000;
+
+const HEARD = `json_build_object(
+  'event', json_build_object('traceparent', i.event -> 'traceparent', 'tracestate', i.event -> 'tracestate'),
+  'traceparent', i.traceparent, 'tracestate', i.tracestate)`;
 
 const ENDS_TASK: string[] = [EVENT.taskCompleted, EVENT.taskFaulted, EVENT.taskCancelled];
 const ENDS_RUN: string[] = [EVENT.runCompleted, EVENT.runFaulted, EVENT.runCancelled];
@@ -150,8 +163,11 @@ async function readPage(em: EntityManager, after: Position): Promise<{ rows: Pag
 
 async function readRuns(em: EntityManager, ids: readonly string[]): Promise<EndedRun[]> {
   const rows = await em.execute<EndedRun[]>(
-    `select r.id as run_id, r.traceparent, r.workflow_id, r.workflow_name, r.status, r.error, r.retry_of,
-            o.traceparent as retried_traceparent, r.created_at, r.finished_at
+    `select r.id as run_id, r.traceparent, r.tracestate, r.workflow_id, r.workflow_name, r.status, r.error,
+            r.retry_of, o.traceparent as retried_traceparent, r.created_at, r.finished_at,
+            (select json_agg(${HEARD} order by s.nth)
+               from unnest(r.started_by) with ordinality as s (id, nth) join inbound_event i on i.id = s.id
+              where s.nth between 2 and ${MAX_HEARD}) as heard
        from run r left join run o on o.id = r.retry_of
       where r.id = any(?::uuid[]) and ${isOneOf('r.status', TERMINAL_STATUSES)}`,
     [arrayLiteral(ids)],
@@ -165,9 +181,14 @@ interface Visit extends TaskVisitRef {
   around: string[];
 }
 
-const TASK_COLUMNS = `t.run_id, r.traceparent, t.reference, t.visit, t.name, t.type, t.status, t.attempt,
+const TASK_COLUMNS = `t.run_id, r.traceparent, r.tracestate, t.reference, t.visit, t.name, t.type, t.status, t.attempt,
   t.agent_id, t.child_run_id, t.hitl_task_id, t.error, t.started_at, t.finished_at,
-  d.traceparent as decision_traceparent`;
+  d.traceparent as decision_traceparent,
+  case when t.type = 'listen' then (
+    select json_agg(${HEARD} order by e.seq)
+      from listener l join listener_event e on e.listener_id = l.id and e.seq <= ${MAX_HEARD}
+           join inbound_event i on i.id = e.event_id
+     where l.run_id = t.run_id and l.task_ref = t.reference and l.visit = t.visit) end as heard`;
 const DECISION = 'left join hitl_decision d on d.task_id = t.hitl_task_id';
 
 /**

@@ -15,9 +15,10 @@ import {
   type StoredEvent,
 } from '../events/listener-rows.ts';
 import type { Attributes } from '../events/effort.ts';
+import { spanOfEvent } from '../events/event-trace.ts';
 import { consume, isUntil, type Consumption } from '../events/match.ts';
 import { createRests } from '../events/rests.ts';
-import { contextOfCaller, inContext } from '../../tracing/context.ts';
+import { contextOf, inContext, isTracing, type TraceTexts } from '../../tracing/context.ts';
 import type { RunLimits } from '../runs/limits.ts';
 import { hasLiveRun, readSchedule, type ScheduleRow } from './row.ts';
 import { closedBy, createScheduledRun, noteStart } from './start.ts';
@@ -182,14 +183,14 @@ async function bytesOf(em: EntityManager, listenerId: string): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-interface StartingEvent {
+interface StartingEvent extends TraceTexts {
   id: string;
   event: Attributes;
 }
 
 async function eventsOf(em: EntityManager, listenerId: string): Promise<StartingEvent[]> {
   return em.execute<StartingEvent[]>(
-    `select i.id, i.event
+    `select i.id, i.event, i.traceparent, i.tracestate
        from listener_event e join inbound_event i on i.id = e.event_id
       where e.listener_id = ? and e.role = 'main' order by e.seq`,
     [listenerId],
@@ -232,10 +233,10 @@ async function startPart(
   return started.run_id;
 }
 
-/** CloudEvents "Distributed Tracing": the sender of the first event may say in which trace it is. */
+/** The run goes on with the trace of the first event; to those of the others it is linked when it ends. */
 function inTraceOf<T>([first]: readonly StartingEvent[], start: () => Promise<T>): Promise<T> {
-  const { traceparent, tracestate }: Record<string, unknown> = first?.event ?? {};
-  return inContext(contextOfCaller({ traceparent, tracestate }), start);
+  const span = first && isTracing() ? spanOfEvent(first) : null;
+  return span === null ? start() : inContext(contextOf(span), start);
 }
 
 async function anotherWaits(em: EntityManager, workflowId: string, id: string): Promise<boolean> {

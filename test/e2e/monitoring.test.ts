@@ -285,6 +285,85 @@ test('one trace leads from a request to the calls of agents, also over a killed 
   }
 }, 120_000);
 
+test('events lead on to the runs that they start and wake, and webhooks say in which trace they are', async () => {
+  const builder = createClient(api.url, (await platform.user('builder')).token);
+  const receivers = await startServer((_request, response) => sendJson(response, {}));
+  const start = async (name: string, definition: object, headers: Record<string, string> = {}) => {
+    const { body } = await builder.post('/workflows', { name, definition });
+    return (await builder.post(`/workflows/${body.id}/run`, { input_params: {} }, { headers })).body.id;
+  };
+  try {
+    const hook = await builder.post('/webhooks', { url: `${receivers.url}/hook`, types: ['*'] });
+    expect(hook.status).toBe(201);
+    const starts = { on: { any: [{ with: { type: 'traced.order' } }] } };
+    const started = { name: 'by-event', definition: { schedule: starts, do: [{ a: { set: { x: 1 } } }] } };
+    expect((await builder.post('/workflows', started)).status).toBe(201);
+    const to = { one: { with: { type: 'traced.order' } } };
+    const waits = await start('listener', { do: [{ hear: { listen: { to } } }] });
+    await until(
+      () => builder.get(`/runs/${waits}`),
+      ({ body }) => body.status === 'waiting',
+    );
+    const order = { source: 'https://example.com/orders', type: 'traced.order' };
+    const emits = await start(
+      'emitter',
+      { do: [{ tell: { emit: { event: { with: order } } } }] },
+      { traceparent: traceparentOf(DECIDER), tracestate: 'vendor=1,other=2' },
+    );
+    const spanOf = (name: string, of: (span: ReceivedSpan) => boolean = () => true) =>
+      until(
+        async () => receiver.spans.find((span) => span.name === name && of(span)),
+        (span) => span !== undefined,
+        30_000,
+      );
+    const tell = await spanOf('emit tell', (span) => span.attributes['cadenza.run.id'] === emits);
+    expect(tell).toMatchObject({ trace: DECIDER.trace, state: 'vendor=1,other=2' });
+    expect(await spanOf('run by-event')).toMatchObject({
+      trace: DECIDER.trace,
+      parent: tell?.id,
+      state: 'vendor=1,other=2',
+    });
+    expect((await spanOf('listen hear'))?.links).toEqual([{ trace: DECIDER.trace, id: tell?.id }]);
+    const emitted = traceparentOf({ trace: DECIDER.trace, id: String(tell?.id) });
+    const bodies = () => receivers.seen.map(({ body }) => JSON.parse(String(body)));
+    const sent = await until(
+      async () => bodies(),
+      (events) =>
+        events.some(({ type, source }) => type.includes('workflow.completed') && source.includes(emits)),
+      30_000,
+    );
+    expect(sent.find(({ type }) => type === 'traced.order')).toMatchObject({
+      traceparent: emitted,
+      tracestate: 'vendor=1,other=2',
+    });
+    const ofTask = sent.filter(({ source, subject }) => source.includes(emits) && subject === '/do/0/tell');
+    expect(ofTask.length).toBeGreaterThan(1);
+    for (const event of ofTask) expect(event).toMatchObject({ traceparent: emitted });
+
+    // What others send: the attributes of the event, or else the request. A state that is too long is left out.
+    const send = (id: string, more: object) =>
+      builder.post(
+        '/events',
+        { specversion: '1.0', id, ...order, ...more },
+        { headers: { 'content-type': 'application/cloudevents+json', traceparent: traceparentOf(CALLER) } },
+      );
+    const sender = { trace: 'a'.repeat(32), id: 'b'.repeat(16) };
+    const attributes = { traceparent: traceparentOf(sender), tracestate: `v=${'x'.repeat(600)}` };
+    expect((await send('with', attributes)).status).toBe(202);
+    expect(await spanOf('run by-event', ({ trace }) => trace === sender.trace)).toMatchObject({
+      parent: sender.id,
+      state: '',
+    });
+    expect((await send('without', { traceparent: 'no trace' })).status).toBe(202);
+    const last = await spanOf('run by-event', ({ trace }) => trace === CALLER.trace);
+    expect(await spanOf('POST /events', ({ id }) => id === last?.parent)).toMatchObject({
+      trace: CALLER.trace,
+    });
+  } finally {
+    await receivers.close();
+  }
+}, 120_000);
+
 test('every metric that a dashboard or an alert names is in an answer of api or worker', async () => {
   expect(NAMES.size).toBeGreaterThan(15);
   const missing = (answer: string): string[] =>

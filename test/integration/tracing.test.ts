@@ -66,7 +66,7 @@ const spanNamed = (name: string) => receiver.spans.find((span) => span.name === 
 test('without the setting nothing is loaded, and a log has no ids', () => {
   const program = `
     import { startTracing } from './tracing/start.ts';
-    import { isTracing, inSpan, traceHeaders, traceparentOfNewRun } from './tracing/context.ts';
+    import { isTracing, inSpan, traceHeaders, traceOfNewRun } from './tracing/context.ts';
     import { parseEnv } from './config/env.ts';
     import { registerHooks } from 'node:module';
     const loaded = [];
@@ -77,13 +77,13 @@ test('without the setting nothing is loaded, and a log has no ids', () => {
     const { env: none } = parseEnv({});
     const unset = await startTracing(none, 'x', console);
     const headers = await inSpan('x', {}, async () => traceHeaders());
-    console.log(JSON.stringify([off, unset, isTracing(), headers, traceparentOfNewRun(), loaded]));`;
+    console.log(JSON.stringify([off, unset, isTracing(), headers, traceOfNewRun(), loaded]));`;
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     encoding: 'utf8',
     env: { PATH: process.env['PATH'] ?? '' },
   });
   expect(stderr).toBe('');
-  expect(JSON.parse(stdout)).toEqual([null, null, false, {}, null, []]);
+  expect(JSON.parse(stdout)).toEqual([null, null, false, {}, { traceparent: null, tracestate: null }, []]);
 });
 
 test('a span has the parent of the caller, and resource attributes; a failure has no text', async () => {

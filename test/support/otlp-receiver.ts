@@ -8,6 +8,8 @@ export interface ReceivedSpan {
   id: string;
   /** Empty: it has none. */
   parent: string;
+  /** W3C `tracestate`. */
+  state: string;
   name: string;
   /** opentelemetry.proto.trace.v1.Span.SpanKind: 2 server, 3 client, 4 producer. */
   kind: number;
@@ -115,6 +117,7 @@ function decodeSpan(span: Fields): Omit<ReceivedSpan, 'resource'> {
     trace: hex(span, 1),
     id: hex(span, 2),
     parent: hex(span, 4),
+    state: text(span, 3),
     name: text(span, 5),
     kind: Number(span.get(6)?.[0] ?? 0),
     startMs: milliseconds(span, 7),

@@ -2,13 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import { presentPolled } from '../../api/routes/jobs/schemas.ts';
 import { parseEnv } from '../../config/env.ts';
 import { shownErrorType, standardError } from '../../contracts/dsl-error.ts';
-import { formatTraceparent, parseTraceparent } from '../../tracing/context.ts';
-import { spanOfRun, traceOfRun, traceparentOfTask } from '../../tracing/run-context.ts';
+import { formatTrace, formatTraceparent, parseTrace, parseTraceparent } from '../../tracing/context.ts';
+import { spanOfRun, traceOfRun, traceTextsOfRun } from '../../tracing/run-context.ts';
 import { usageAttributes } from '../../tracing/gen-ai.ts';
 import { runSpanId, takeChosenId, taskSpanId, withSpanId } from '../../tracing/span-ids.ts';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-const run = { id: '019aa0f0-0000-7000-8000-000000000001', traceparent: TRACEPARENT };
+const run = { id: '019aa0f0-0000-7000-8000-000000000001', traceparent: TRACEPARENT, tracestate: null };
 
 describe('ids of spans', () => {
   test('follow from run, task and visit, and differ', () => {
@@ -39,7 +39,7 @@ test.each([
   '',
 ])('%j is no traceparent', (text) => {
   expect(parseTraceparent(text)).toBeNull();
-  expect(spanOfRun({ id: run.id, traceparent: text })).toBeNull();
+  expect(spanOfRun({ ...run, traceparent: text })).toBeNull();
 });
 
 test('the place of a run and of its tasks is in the trace that started it', () => {
@@ -47,8 +47,26 @@ test('the place of a run and of its tasks is in the trace that started it', () =
   expect(parsed && formatTraceparent(parsed)).toBe(TRACEPARENT);
   expect(spanOfRun(run)).toMatchObject({ traceId: parsed?.traceId, spanId: runSpanId(run.id) });
   const task = { reference: '/do/0/a', visit: 3 };
-  expect(traceparentOfTask(run, task)).toBe(`00-${parsed?.traceId}-${taskSpanId(run.id, task)}-01`);
+  expect(traceTextsOfRun(run, task)).toEqual({
+    traceparent: `00-${parsed?.traceId}-${taskSpanId(run.id, task)}-01`,
+    tracestate: null,
+  });
   expect(traceOfRun(TRACEPARENT.replace(/01$/, '00'))).toEqual({ id: parsed?.traceId, isSampled: false });
+});
+
+test('a state of the trace goes with it, and one that is too long or malformed is left out', () => {
+  const of = (tracestate: unknown) => {
+    const span = parseTrace({ traceparent: TRACEPARENT, tracestate });
+    return span && formatTrace(span);
+  };
+  expect(of('vendor=a1,other@x=b2')).toEqual({
+    traceparent: TRACEPARENT,
+    tracestate: 'vendor=a1,other@x=b2',
+  });
+  for (const bad of [`vendor=${'x'.repeat(506)}`, 'no state', '', 7, null])
+    expect([bad, of(bad)]).toEqual([bad, { traceparent: TRACEPARENT, tracestate: null }]);
+  expect(of(`vendor=${'x'.repeat(250)}`)?.tracestate).toHaveLength(257);
+  expect(parseTrace({ traceparent: 'x', tracestate: 'vendor=1' })).toBeNull();
 });
 
 test('a job of an external worker has the trace of its task, if there is one', () => {
@@ -68,10 +86,13 @@ test('a job of an external worker has the trace of its task, if there is one', (
     lease_seconds: 60,
     is_transferred: false,
   };
-  expect(presentPolled({ ...job, traceparent: TRACEPARENT }, undefined)).toMatchObject({
-    traceparent: traceparentOfTask(run, { reference: '/do/0/a', visit: 1 }),
-  });
-  expect(presentPolled({ ...job, traceparent: null }, undefined)).not.toHaveProperty('traceparent');
+  const tracestate = 'vendor=1';
+  expect(presentPolled({ ...job, traceparent: TRACEPARENT, tracestate }, undefined)).toMatchObject(
+    traceTextsOfRun({ ...run, tracestate }, { reference: '/do/0/a', visit: 1 }),
+  );
+  const without = presentPolled({ ...job, traceparent: null, tracestate }, undefined);
+  expect(without).not.toHaveProperty('traceparent');
+  expect(without).not.toHaveProperty('tracestate');
 });
 
 test('of errors the standard name is shown, of outputs why a model has ended', () => {

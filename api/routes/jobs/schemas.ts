@@ -7,7 +7,7 @@ import { JOB_STATUSES, statusOf, type JobRow } from '../../../domain/jobs/job.ts
 import { MAX_COUNTED, type QueueState } from '../../../domain/jobs/lists.ts';
 import { MAX_POLLED, type TakenJob } from '../../../domain/jobs/work.ts';
 import type { WorkerToken } from '../../../domain/jobs/worker-tokens.ts';
-import { traceparentOfTask } from '../../../tracing/run-context.ts';
+import { traceAttributes, traceTextsOfRun } from '../../../tracing/run-context.ts';
 import { jsonObject, text, timestamp, uuid } from '../../schemas.ts';
 
 const MAX_WAIT_SECONDS = 60;
@@ -46,6 +46,7 @@ export const polledJob = z
     traceparent: z.string().optional().meta({
       description: 'W3C Trace Context: send it on, and what the worker does belongs to the trace of the run.',
     }),
+    tracestate: z.string().optional().meta({ description: 'W3C Trace Context: send it with `traceparent`.' }),
     attempt: z.int(),
     lease_expires_at: timestamp,
     lease_seconds: leaseSeconds,
@@ -62,6 +63,7 @@ export function presentPolled(
     task,
     visit,
     traceparent,
+    tracestate,
     agent_id,
     agent_version,
     input,
@@ -72,14 +74,14 @@ export function presentPolled(
   }: TakenJob,
   settings: unknown,
 ): Record<string, unknown> {
-  const trace = traceparentOfTask({ id: run_id, traceparent }, { reference: task, visit });
+  const trace = traceTextsOfRun({ id: run_id, traceparent, tracestate }, { reference: task, visit });
   return {
     id,
     agent_id,
     version: agent_version,
     input,
     idempotency_key: key,
-    ...(trace === null ? {} : { traceparent: trace }),
+    ...traceAttributes(trace),
     attempt: number,
     lease_expires_at: new Date(until).toISOString(),
     lease_seconds: Math.max(0, lease_seconds),

@@ -58,6 +58,7 @@ class Job:
         self.attempt: int = record["attempt"]
         # W3C Trace Context, for what the job calls; None if the run is in no trace.
         self.traceparent: Optional[str] = record.get("traceparent")
+        self.tracestate: Optional[str] = record.get("tracestate")
         self.cancelled = threading.Event()
         self._ended = threading.Event()
         self._said: Optional[Union[str, float]] = None
