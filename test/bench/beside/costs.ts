@@ -30,22 +30,46 @@ const WORK: Record<string, Work> = {
 };
 export const COST_NAMES = Object.keys(WORK);
 
+interface Chosen {
+  names?: readonly string[];
+  eachStatement?: boolean;
+}
+
 /** Medians of `rounds`, in turns. */
 export async function measureCosts(
   world: World,
   rounds: number,
-  { names = COST_NAMES, eachStatement = false }: { names?: readonly string[]; eachStatement?: boolean } = {},
+  chosen: Chosen = {},
 ): Promise<Map<string, Costs>> {
+  const meter = await startMeter(world, chosen);
+  const samples: Map<string, Costs>[] = [];
+  for (let i = 0; i < rounds; i++) samples.push(await meter.round());
+  await meter.close();
+  return medianRound(samples);
+}
+
+/** Has done each work once. `round` measures each once. */
+export async function startMeter(
+  world: World,
+  { names = COST_NAMES, eachStatement = false }: Chosen = {},
+): Promise<{ round(): Promise<Map<string, Costs>>; close(): Promise<void> }> {
   const counter = await createCostCounter(world.platform.databaseUrl, world.pids, eachStatement);
   const wanted = Object.entries(WORK).filter(([name]) => names.includes(name));
-  const samples = new Map<string, Costs[]>(wanted.map(([name]) => [name, []]));
   for (const [, { run }] of wanted) await run(world);
-  for (let i = 0; i < rounds; i++) {
-    for (const [name, { units, run }] of wanted)
-      samples.get(name)?.push(await counter.costsOf(units, () => run(world)));
-  }
-  await counter.close();
-  return new Map([...samples].map(([name, all]) => [name, mediansOf(all)]));
+  return {
+    async round() {
+      const costs = new Map<string, Costs>();
+      for (const [name, { units, run }] of wanted)
+        costs.set(name, await counter.costsOf(units, () => run(world)));
+      return costs;
+    },
+    close: () => counter.close(),
+  };
+}
+
+export function medianRound(rounds: readonly Map<string, Costs>[]): Map<string, Costs> {
+  const names = [...(rounds[0]?.keys() ?? [])];
+  return new Map(names.map((name) => [name, mediansOf(rounds.map((round) => round.get(name) ?? {}))]));
 }
 
 function mediansOf(all: readonly Costs[]): Costs {
