@@ -25,7 +25,6 @@ import { createChatSender } from '../adapters/notify/chat-sender.ts';
 import { loadTemplates } from '../domain/notifications/load-templates.ts';
 import { createMailer } from '../adapters/notify/smtp.ts';
 import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
-import { continueErasures } from '../domain/privacy/continue-erasures.ts';
 import { settleProcess } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { createGateway } from '../temporal/gateway.ts';
@@ -36,6 +35,7 @@ import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
 import { createApp } from './app.ts';
 import { drain } from './drain.ts';
+import { continueWork } from './continue-work.ts';
 import { createHttpServer } from './http-server.ts';
 import { listenGrpc } from './a2a/grpc-server.ts';
 import { createMetrics } from './metrics.ts';
@@ -48,8 +48,6 @@ const STATEMENT_TIMEOUT_MS = 15_000;
 const CLEANUP_MS = 10 * 60_000;
 /** How long entries of the audit log wait for their seal. */
 const SEAL_MS = 10_000;
-/** How often an erasure that was interrupted goes on, and how long it works at once. */
-const ERASE_MS = 10_000;
 /** How long startup waits for the database to confirm that the file store belongs to it. */
 const SETTLE_MS = 3_000;
 
@@ -147,11 +145,7 @@ const sealing = setInterval(() => {
     })
     .catch((error: unknown) => logger.warn({ err: error }, 'cannot seal the audit log'));
 }, SEAL_MS);
-const erasing = setInterval(() => {
-  continueErasures({ fork: () => orm.em.fork(), files }, ERASE_MS).catch((error: unknown) =>
-    logger.warn({ err: error }, "cannot continue the erasure of a person's data"),
-  );
-}, ERASE_MS);
+const endWork = continueWork({ fork: () => orm.em.fork(), files, logger });
 let stopping = false;
 void seedWhenPossible(orm, env, logger);
 void storeIssuerWhenPossible(orm, env, logger);
@@ -172,7 +166,7 @@ async function stop(signal: string): Promise<void> {
   const unheard = app.stop();
   clearInterval(cleanup);
   clearInterval(sealing);
-  clearInterval(erasing);
+  endWork();
   await sleep(UNREADY_MS);
   await drain({ server, grpc, logger });
   const connections = [client.connection, resources, sources, identities].map(async (one) => one.close());

@@ -2914,6 +2914,9 @@ export type TokenRequest =
       client_secret: string;
     };
 export type Transfer = {
+  /** While it is `running`, the numbers grow. */
+  status: 'running' | 'done';
+  to: string;
   agents: number;
   workflows: number;
   runs: number;
@@ -5341,6 +5344,13 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** Get how far the last transfer of a user's property has come */
+  getTransfer: {
+    path: {
+      id: string;
+    };
+    answer: Transfer;
+  };
   /** Transfer a user's property to another user */
   transferUser: {
     path: {
@@ -5859,6 +5869,7 @@ export const OPERATIONS = {
   resetUserSecondFactor: { method: 'DELETE', path: '/users/{id}/second-factor', role: 'admin' },
   listUserTokens: { method: 'GET', path: '/users/{id}/tokens', role: 'admin' },
   deleteUserToken: { method: 'DELETE', path: '/users/{id}/tokens/{token_id}', role: 'admin' },
+  getTransfer: { method: 'GET', path: '/users/{id}/transfer', role: 'admin' },
   transferUser: { method: 'POST', path: '/users/{id}/transfer', role: 'admin' },
   listWebhooks: { method: 'GET', path: '/webhooks', role: 'viewer' },
   createWebhook: { method: 'POST', path: '/webhooks', role: 'approver' },

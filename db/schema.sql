@@ -1897,6 +1897,27 @@ CREATE UNIQUE INDEX temporal_payload_file ON public.temporal_payload USING btree
 CREATE INDEX temporal_payload_key ON public.temporal_payload USING btree (key_id);
 CREATE INDEX temporal_payload_used ON public.temporal_payload USING btree (used_at);
 
+create table transfer (
+  from_id uuid not null,
+  to_id uuid not null,
+  requested_by uuid not null,
+  begun_at timestamp with time zone not null default clock_timestamp(),
+  renamed jsonb not null default '{}'::jsonb,
+  counts jsonb not null default '{}'::jsonb,
+  step integer not null default 0,
+  "position" uuid,
+  tried_at timestamp with time zone not null default clock_timestamp(),
+  finished_at timestamp with time zone,
+  constraint transfer_pkey PRIMARY KEY (from_id),
+  constraint transfer_from_id_fkey FOREIGN KEY (from_id) REFERENCES user_account(id),
+  constraint transfer_requested_by_fkey FOREIGN KEY (requested_by) REFERENCES user_account(id),
+  constraint transfer_to_id_fkey FOREIGN KEY (to_id) REFERENCES user_account(id)
+);
+CREATE INDEX transfer_open ON public.transfer USING btree (tried_at) WHERE (finished_at IS NULL);
+CREATE INDEX transfer_open_to ON public.transfer USING btree (to_id) WHERE (finished_at IS NULL);
+CREATE INDEX transfer_requested_by ON public.transfer USING btree (requested_by);
+CREATE INDEX transfer_to ON public.transfer USING btree (to_id);
+
 create table usage_day (
   user_id uuid not null,
   day date not null,
@@ -2170,6 +2191,7 @@ create table write_pause (
 -- function end_turn(p_run uuid, p_key text, p_agent uuid, p_failed boolean, p_failures integer, p_within interval, p_open_for interval) returns text
 -- function follow_budget() returns trigger
 -- function follow_run_status(p_run uuid, p_asked_before uuid[], p_projection jsonb, p_seq integer) returns boolean
+-- function handing_over_to(p_user uuid) returns uuid[]
 -- function hitl_audit_refuse() returns trigger
 -- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean) returns json
 -- function hold_run_quota(p_scope text, p_id uuid, p_live bigint, p_rate bigint, p_several boolean) returns jsonb

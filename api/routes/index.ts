@@ -47,6 +47,7 @@ import { preferencesEndpoints } from './users/preferences.ts';
 import { secondFactorEndpoints } from './users/second-factor.ts';
 import { accessTokenEndpoints } from './users/tokens.ts';
 import { userEndpoints } from './users/routes.ts';
+import { transferEndpoints } from './users/transfer.ts';
 import { ownSessionEndpoints } from './users/sessions.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
 import { scheduleEndpoints } from './schedules/routes.ts';
@@ -79,6 +80,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('person', secondFactorEndpoints(deps)),
     ...scoped('account', auditEndpoints(deps)),
     ...scoped('account', userEndpoints(deps)),
+    ...scoped('account', transferEndpoints(deps)),
     ...scoped('account', privacyEndpoints(deps)),
     ...scoped('account', teamEndpoints()),
     ...scoped('agents', agentEndpoints(deps)),

@@ -121,7 +121,7 @@ const transfer = command({
   brief: 'Hand over all that a user owns to another; for admins',
   details:
     'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, undecided tasks the ' +
-    'new assignee. Secrets are copied.',
+    'new assignee. Secrets are copied. While the status is running, the same command shows how far it came.',
   flags: { yes: flag('Do not ask') },
   arguments: [USER, argument('TO', 'Id or username of the new owner', 'person')],
   run: async (cli, { yes }, given, to) => {

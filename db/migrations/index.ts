@@ -63,6 +63,7 @@ import { Migration202611232130Claims } from './202611232130-claims.ts';
 import { Migration202611281730TraceState } from './202611281730-trace-state.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
 import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
+import { Migration202611281720Transfers } from './202611281720-transfers.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -126,6 +127,7 @@ export const migrations = [
   { name: '202611240228-guarded-accounts', class: Migration202611240228GuardedAccounts },
   { name: '202611281715-attempts-in-order', class: Migration202611281715AttemptsInOrder },
   { name: '202611281730-trace-state', class: Migration202611281730TraceState },
+  { name: '202611281720-transfers', class: Migration202611281720Transfers },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

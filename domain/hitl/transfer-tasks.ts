@@ -1,7 +1,7 @@
 /** Hands over the human tasks of a departing user. */
 import { v7 as uuidv7 } from 'uuid';
 import { UNDECIDED } from '../../contracts/hitl.ts';
-import { isOneOf } from '../../db/sql.ts';
+import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
@@ -9,14 +9,16 @@ import { TASK_COLUMNS, type HumanTask } from './human-task.ts';
 import { record, type Caller } from './locked-task.ts';
 
 /**
- * Makes `to` the assignee and claimant of the undecided tasks where `from` is. Both are user ids; `caller` is
- * an admin. Candidates stay unchanged. Must run inside the caller's transaction. @returns how many
+ * Makes `to` the assignee and claimant of one batch of the undecided tasks where `from` is, by id. Both are
+ * user ids; `caller` is an admin. Candidates stay unchanged. Must run inside the caller's transaction.
+ * @returns the ids of the tasks
  */
 export async function handOverTasks(
   em: EntityManager,
   caller: Caller,
   { from, to }: { from: string; to: string },
-): Promise<number> {
+  { after, limit }: { after: string | null; limit: number },
+): Promise<string[]> {
   // Tasks on which `from` has voted, or a deputy for them, are excluded: a vote stays cast.
   const theirs = `${isOneOf('t.status', UNDECIDED)}
     and not exists (select from hitl_vote v
@@ -24,14 +26,19 @@ export async function handOverTasks(
     and (t.principals && array['id:' || ?::text] and t.assignee_key = 'id:' || ?::text
          or t.claimed_by = ?::uuid)`;
   const fromValues = [from, from, from, from, from];
-  await em.execute(
-    `select id from run where id in (select t.run_id from hitl_task t where ${theirs})
-     order by id for no key update`,
-    fromValues,
+  const found = await em.execute<{ id: string; run_id: string }[]>(
+    `select t.id, t.run_id from hitl_task t where ${theirs} and (?::uuid is null or t.id > ?::uuid)
+      order by t.id limit ?`,
+    [...fromValues, after, after, limit],
   );
+  const ids = found.map(({ id }) => id);
+  await em.execute('select from run where id = any(?::uuid[]) order by id for no key update', [
+    arrayLiteral(new Set(found.map(({ run_id: run }) => run))),
+  ]);
   const tasks = await em.execute<HumanTask[]>(
-    `select ${TASK_COLUMNS} from hitl_task t where ${theirs} order by t.id for update`,
-    fromValues,
+    `select ${TASK_COLUMNS} from hitl_task t where ${theirs} and t.id = any(?::uuid[])
+      order by t.id for update`,
+    [...fromValues, arrayLiteral(ids)],
   );
   for (const task of tasks) {
     await em.execute(
@@ -58,5 +65,5 @@ export async function handOverTasks(
       },
     );
   }
-  return tasks.length;
+  return ids;
 }

@@ -61,6 +61,12 @@ export async function checkErasable(em: EntityManager, actor: Actor, user: UserA
   if (user.erased_at) throw conflict('already_erased', 'The data of this user was erased before.');
   if (user.id === actor.id) throw conflict('own_account', 'Another administrator has to erase your data.');
   await refuseLastAdmin(em, user.id);
+  const open = await em.execute(
+    'select from transfer where finished_at is null and (from_id = ? or to_id = ?) limit 1',
+    [user.id, user.id],
+  );
+  if (open.length > 0)
+    throw conflict('transfer_running', 'A transfer of this user goes on: wait for its end.');
   const owned = await ownedBy(em, user.id);
   const kinds = Object.entries(owned).map(([kind, { count }]) => `${kind.replaceAll('_', ' ')}: ${count}`);
   if (kinds.length > 0) {

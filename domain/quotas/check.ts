@@ -6,7 +6,7 @@
 import type { QuotaName, QuotaScope } from '../../contracts/quotas.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { conflict, type AppError } from '../errors.ts';
-import { usedSql, type CountedQuota } from './counted.ts';
+import { follows, usedSql, type CountedQuota } from './counted.ts';
 import { settingOf, type QuotaEnv, type QuotaSetting } from './settings.ts';
 
 interface Reached {
@@ -77,7 +77,10 @@ export async function checkQuota(
   const user = limitOf(limits, quota, 'user');
   const team = limitOf(limits, quota, 'team');
   const platform = { ...limitOf(limits, quota, 'platform'), ...(isMoved && { limit: 0 }) };
-  await hold(em, quota, platform.limit > 0 ? [holderId, 'platform'] : [holderId]);
+  await holdQuota(em, quota, [holderId]);
+  const countedFor = follows(quota) ? await countingFor(em, holderId) : holderId;
+  if (countedFor !== holderId) await holdQuota(em, quota, [countedFor]);
+  if (platform.limit > 0) await holdQuota(em, quota, ['platform']);
   const most = `(select coalesce(h.own, case when h.of_team then ${team.limit} else ${user.limit} end) + 1
                    from holder h)`;
   const [counts] = await em.execute<Counts[]>(
@@ -86,7 +89,7 @@ export async function checkQuota(
      select h.of_team, h.own, ${usedSql(quota, '?::uuid', most)} as used,
             ${platform.limit > 0 ? usedSql(quota, null, String(platform.limit + 1)) : 'null'} as of_platform
        from holder h`,
-    [holderId, holderId, quota, holderId],
+    [countedFor, countedFor, quota, countedFor],
   );
   if (!counts) return;
   const scope = counts.of_team ? 'team' : 'user';
@@ -133,8 +136,21 @@ function limitOf(
   return setting === undefined ? { setting: '', limit: 0 } : { setting, limit: limits[setting] };
 }
 
-/** In one order everywhere: first that of the holder. */
-async function hold(em: EntityManager, quota: CountedQuota, whose: readonly string[]): Promise<void> {
+/** What somebody adds whose things are being handed over counts for the new owner, whose limit it takes. */
+async function countingFor(em: EntityManager, holderId: string): Promise<string> {
+  const [open] = await em.execute<{ to_id: string }[]>(
+    'select to_id from transfer where from_id = ? and finished_at is null',
+    [holderId],
+  );
+  return open?.to_id ?? holderId;
+}
+
+/** In one order everywhere: that of the holder, of who takes over from the holder, of the platform. */
+export async function holdQuota(
+  em: EntityManager,
+  quota: CountedQuota,
+  whose: readonly string[],
+): Promise<void> {
   const locks = whose.map(() => 'pg_advisory_xact_lock(hashtextextended(?, 0))').join(', ');
   await em.execute(
     `select ${locks}`,

@@ -10,12 +10,14 @@ interface Counted {
   where?: string;
   /** Of this column, instead of the number of rows. */
   sum?: string;
+  /** What is still being handed over to a user counts, too. */
+  follows?: true;
 }
 
 export const COUNTED = {
-  stored_bytes: { from: 'file f', holder: 'f.holder_id', sum: 'f.size' },
+  stored_bytes: { from: 'file f', holder: 'f.holder_id', sum: 'f.size', follows: true },
   // Files that the platform stores for runs are removed with them, and do not count.
-  files: { from: 'file f', holder: 'f.holder_id', where: 'not f.of_runs' },
+  files: { from: 'file f', holder: 'f.holder_id', where: 'not f.of_runs', follows: true },
   // Paused ones start nothing, so they do not count.
   schedules: {
     from: 'workflow_schedule s join workflow w on w.id = s.workflow_id',
@@ -33,10 +35,17 @@ export const COUNTED = {
 
 export type CountedQuota = keyof typeof COUNTED;
 
+/** Whether what a user hands over of it follows in batches, and counts for the new owner from the beginning. */
+export function follows(quota: CountedQuota): boolean {
+  const counted: Counted = COUNTED[quota];
+  return counted.follows ?? false;
+}
+
 /** SQL: what a holder, or with null the platform, uses. `most`: where to stop counting. */
 export function usedSql(quota: CountedQuota, holder: string | null, most?: string): string {
   const { from, holder: column, where, sum }: Counted = COUNTED[quota];
-  const conditions = [...(holder === null ? [] : [`${column} = ${holder}`]), ...(where ? [where] : [])];
+  const whose = follows(quota) ? `${column} = any(handing_over_to(${holder}))` : `${column} = ${holder}`;
+  const conditions = [...(holder === null ? [] : [whose]), ...(where ? [where] : [])];
   const rows = `${from}${conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`}`;
   if (sum !== undefined) return `(select coalesce(sum(${sum}), 0)::bigint from ${rows})`;
   return most === undefined

@@ -4,6 +4,7 @@
  * so a count is exact at any moment.
  */
 import type { EntityManager } from '../../db/orm.ts';
+import type { Condition } from '../auth/ownership.ts';
 
 /** Rows of one statement. */
 const FOLDED = 5_000;
@@ -93,30 +94,55 @@ async function fold(em: EntityManager): Promise<number> {
   return row?.folded ?? 0;
 }
 
-/** Call before runs change their owner: what is folded then, is of runs that existed before. */
+/** Call before live runs change their owner: what is folded then, is of runs that existed before. */
 export async function lockRunHours(em: EntityManager): Promise<void> {
   await em.execute(LOCK);
 }
 
+/** Nothing that is under way began before: older counts grow no more. */
+const RECENT = `interval '2 hours'`;
+
 /**
- * Call after the runs have changed their owner, under the lock. A run that has been created meanwhile is
- * still its owner's.
+ * Call after the live runs have changed their owner, under the lock: what happens next to them is the new
+ * owner's, and so is what happened in the last hours. Runs that are created from the beginning on are still
+ * their owner's.
  */
-export async function handOverRunHours(
-  em: EntityManager,
-  { from, to }: { from: string; to: string },
-): Promise<void> {
+export async function handOverRunHours(em: EntityManager, people: People, begunAt: string): Promise<void> {
+  const { from, to } = people;
   await em.execute(
     `update run_hour_change c set owner_id = ?
-      where c.owner_id = ? and not exists (select from run r where r.id = c.run_id and r.owner_id = ?)`,
-    [to, from, from],
+      where c.owner_id = ? and not exists (
+        select from run r where r.id = c.run_id and r.owner_id = ? and r.created_at >= ?::timestamptz)`,
+    [to, from, from, begunAt],
   );
-  await em.execute(
-    `with moved as (delete from run_hour where owner_id = ? returning *)
-     insert into run_hour as h (${COLUMNS})
-     select ?::uuid, ${COUNTS} from moved ${ADD}`,
-    [from, to],
+  await moveHours(em, people, { sql: `hour >= ?::timestamptz - ${RECENT}`, values: [begunAt] });
+}
+
+/** Hands over one batch of the counts before those. @returns whether it was the last one */
+export async function handOverOldHours(em: EntityManager, people: People, begunAt: string): Promise<boolean> {
+  await lockRunHours(em);
+  const moved = await moveHours(em, people, {
+    sql: `ctid = any(array(
+      select ctid from run_hour where owner_id = ? and hour < ?::timestamptz - ${RECENT} limit ?))`,
+    values: [people.from, begunAt, FOLDED],
+  });
+  return moved < FOLDED;
+}
+
+interface People {
+  from: string;
+  to: string;
+}
+
+/** @returns the number of rows */
+async function moveHours(em: EntityManager, { from, to }: People, which: Condition): Promise<number> {
+  const [row] = await em.execute<{ moved: number }[]>(
+    `with moved as (delete from run_hour where owner_id = ? and ${which.sql} returning *),
+     added as (insert into run_hour as h (${COLUMNS}) select ?::uuid, ${COUNTS} from moved ${ADD})
+     select count(*)::int as moved from moved`,
+    [from, ...which.values, to],
   );
+  return row?.moved ?? 0;
 }
 
 /** Removes one batch of counts that are too old. */

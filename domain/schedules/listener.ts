@@ -81,16 +81,17 @@ function specOf(on: Record<string, unknown>): ListenerSpec | null {
   }
 }
 
-/** What the new owner's events start from now on. */
+/** What the new owner's events start from now on: of workflows, and of the live runs that were handed over. */
 export async function handOverListeners(
   em: EntityManager,
   { from, to }: { from: string; to: string },
 ): Promise<void> {
   const moved = await em.execute<{ id: string }[]>(
     `update listener l set owner_id = ?
-      where l.owner_id = ? and not exists (
-        select from workflow w where w.id = l.workflow_id and w.team_id is not null) returning id`,
-    [to, from],
+      where l.owner_id = ? and (
+        exists (select from workflow w where w.id = l.workflow_id and w.team_id is null)
+        or exists (select from run r where r.id = l.run_id and r.owner_id = ?)) returning id`,
+    [to, from, to],
   );
   const ids = arrayLiteral(moved.map(({ id }) => id));
   await em.execute(

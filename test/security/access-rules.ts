@@ -216,6 +216,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   getMyPersonalData: rule('viewer', { none: everybody }),
   getPersonalData: rule('admin', { user: adminOnly }),
   getErasure: rule('admin', { user: adminOnly }),
+  getTransfer: rule('admin', { user: adminOnly }),
   eraseUser: rule('admin', { user: adminOnly }),
   transferUser: rule('admin', { user: adminOnly }),
   listUserClients: rule('admin', { user: adminOnly }),

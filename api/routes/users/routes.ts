@@ -6,8 +6,6 @@ import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../domain/auth/p
 import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
 import { checkStepUp, deleteClient, listClients } from '../../../domain/auth/clients.ts';
 import { limitSessions } from '../../../domain/auth/second-factor.ts';
-import { transferOwnership } from '../../../domain/auth/transfer.ts';
-import { handOverTasks } from '../../../domain/hitl/transfer-tasks.ts';
 import type { AppDeps } from '../../deps.ts';
 import { mergedBudget, mergedQuotas } from '../../merged-fields.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
@@ -35,57 +33,8 @@ const fields = {
 };
 
 /** User management by administrators. */
-export function userEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): Endpoint[] {
+export function userEndpoints(deps: Pick<AppDeps, 'env'>): Endpoint[] {
   return [
-    endpoint({
-      method: 'POST',
-      path: '/users/{id}/transfer',
-      operationId: 'transferUser',
-      summary: "Transfer a user's property to another user",
-      description:
-        'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, and undecided ' +
-        'human tasks the new assignee. Secrets are copied; if the new owner has a different secret of the ' +
-        'same name, the copy gets a new name, and agents and workflows are updated to use it. 409 ' +
-        '`limit_reached` if the new owner would have more than a quota allows.',
-      tags: ['users'],
-      role: 'admin',
-      params: idParams,
-      body: z.object({ to: uuid }),
-      errors: [409],
-      responses: {
-        200: z
-          .object({
-            agents: z.int(),
-            workflows: z.int(),
-            runs: z.int(),
-            files: z.int(),
-            webhooks: z.int(),
-            items: z.int(),
-            human_tasks: z.int(),
-            secrets: z.int(),
-            secrets_renamed: z.record(z.string(), z.string()),
-          })
-          .meta({ id: 'Transfer' }),
-      },
-      handler: async (c) => {
-        await getUser(c.em, c.params.id);
-        checkStepUp(claimsOf(c.ctx), c.actor);
-        const people = { from: c.params.id, to: c.body.to };
-        const transferred = await transferOwnership(
-          c.em,
-          { encryption: deps.encryption, limits: deps.env },
-          c.actor,
-          people,
-        );
-        return {
-          status: 200,
-          body: {
-            ...transferred,
-            human_tasks: await handOverTasks(c.em, { actor: c.actor, via: 'api' }, people),
-          },
-        };
-      },
-    }),
     endpoint({
       method: 'GET',
       path: '/users',

@@ -60,6 +60,8 @@ test('a transfer moves agents and workflows with their secrets, and renames coll
 
   const done = await admin.post(`/users/${from.id}/transfer`, { to: to.id });
   expect(done.body).toEqual({
+    status: 'done',
+    to: to.id,
     agents: 1,
     workflows: 2,
     runs: 1,

@@ -5,7 +5,7 @@
  * that name.
  */
 import { LIVE_STATUSES } from '../../contracts/run-events.ts';
-import { isOneOf } from '../../db/sql.ts';
+import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { replacePlaceholders } from '../../contracts/placeholders.ts';
 import { AgentVersion } from '../../db/entities/agent-version.ts';
 import { Agent } from '../../db/entities/agent.ts';
@@ -16,7 +16,7 @@ import { bindSecrets, secretsOf } from '../registry/definition-secrets.ts';
 import { getRevision, updateWorkflow } from '../registry/workflow-service.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { putSecret, readSecrets } from '../secrets/service.ts';
-import type { Actor } from './actor.ts';
+import type { Actor } from '../auth/actor.ts';
 
 /** Old names → new names, of the secrets that were renamed. */
 export type Renamed = Record<string, string>;
@@ -56,16 +56,19 @@ function freeName(name: string, taken: ReadonlySet<string>): string {
 /**
  * Renames in every version, published ones too: a version means the same, only the name in the store differs.
  */
-export async function renameInAgents(em: EntityManager, ownerId: string, renamed: Renamed): Promise<void> {
-  const names = Object.keys(renamed);
-  if (names.length === 0) return;
+export async function renameInAgents(
+  em: EntityManager,
+  ids: readonly string[],
+  renamed: Renamed,
+): Promise<void> {
+  if (Object.keys(renamed).length === 0) return;
   const rename = <T>(value: T): T => renamePlaceholders(value, renamed);
-  const agents = await em.find(Agent, { holder_id: ownerId });
+  const agents = await em.find(Agent, { id: { $in: [...ids] } });
   for (const agent of agents) {
     agent.configuration = rename(agent.configuration);
     agent.authentication_config = rename(agent.authentication_config);
   }
-  for (const version of await em.find(AgentVersion, { agent_id: { $in: agents.map(({ id }) => id) } }))
+  for (const version of await em.find(AgentVersion, { agent_id: { $in: [...ids] } }))
     version.configuration = rename(version.configuration);
   await em.flush();
 }
@@ -81,8 +84,17 @@ export async function renameInWorkflows(
   ownerId: string,
   renamed: Renamed,
 ): Promise<void> {
-  if (Object.keys(renamed).length === 0) return;
-  for (const workflow of await em.find(Workflow, { holder_id: ownerId, archived_at: null })) {
+  const names = Object.keys(renamed);
+  if (names.length === 0) return;
+  // Few of many: only these are read in full.
+  const naming = await em.execute<{ id: string }[]>(
+    `select w.id from workflow w
+            join workflow_revision v on v.workflow_id = w.id and v.revision = w.revision and v.valid
+      where w.holder_id = ? and w.archived_at is null
+        and exists (select from unnest(?::text[]) as name where position(name in v.definition::text) > 0)`,
+    [ownerId, arrayLiteral(names)],
+  );
+  for (const workflow of await em.find(Workflow, { id: { $in: naming.map(({ id }) => id) } })) {
     const revision = await getRevision(em, workflow, workflow.revision);
     if (!revision.valid) continue;
     const read = secretsOf(revision.definition).filter((name) => Object.hasOwn(renamed, name));

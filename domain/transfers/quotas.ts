@@ -1,13 +1,18 @@
 /** Quotas of a user who takes over what somebody else has: of what is really handed over, of nothing else. */
 import type { EntityManager } from '../../db/orm.ts';
-import { checkLiveRuns, checkQuota } from '../quotas/check.ts';
-import { COUNTED, OTHER_USED, usedSql, type CountedQuota } from '../quotas/counted.ts';
+import { checkLiveRuns, checkQuota, holdQuota } from '../quotas/check.ts';
+import { COUNTED, follows, OTHER_USED, usedSql, type CountedQuota } from '../quotas/counted.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
 
 type Uses = Record<CountedQuota | 'live_runs', number>;
 
 // Safe: these are its keys.
 const COUNTED_QUOTAS = Object.keys(COUNTED) as CountedQuota[];
+
+/** Nobody adds to what follows in batches until the transaction ends: later additions find the transfer. */
+export async function holdQuotas(em: EntityManager, userId: string): Promise<void> {
+  for (const quota of COUNTED_QUOTAS.filter(follows)) await holdQuota(em, quota, [userId]);
+}
 
 /** What the user has of each, to be compared with what the user has afterwards. */
 export async function usesOf(em: EntityManager, userId: string): Promise<Uses> {
@@ -23,7 +28,7 @@ export async function usesOf(em: EntityManager, userId: string): Promise<Uses> {
 }
 
 /**
- * Call after everything is handed over: the new owner may get more than the quotas allow only if an
+ * Call once all that is handed over counts for the new owner, who may get more than the quotas allow only if an
  * administrator raises them first. Of what the user has no more than before, nothing is checked: who is above
  * a limit that was lowered keeps what there is. @throws 409
  */

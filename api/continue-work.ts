@@ -1,0 +1,28 @@
+/** Continues what requests have begun and follows in batches, also after a crash: erasures and transfers. */
+import type { Logger } from 'pino';
+import type { EntityManager } from '../db/orm.ts';
+import type { FileStore } from '../domain/files/ports.ts';
+import { continueErasures } from '../domain/privacy/continue-erasures.ts';
+import { continueTransfers } from '../domain/transfers/continue.ts';
+
+/** How often it goes on, and how long each works at once. */
+const EVERY_MS = 10_000;
+
+export interface Deps {
+  fork: () => EntityManager;
+  files: Pick<FileStore, 'remove'>;
+  logger: Pick<Logger, 'warn'>;
+}
+
+/** @returns what ends it */
+export function continueWork({ fork, files, logger }: Deps): () => void {
+  const timer = setInterval(() => {
+    continueErasures({ fork, files }, EVERY_MS).catch((error: unknown) =>
+      logger.warn({ err: error }, "cannot continue the erasure of a person's data"),
+    );
+    continueTransfers(fork, EVERY_MS).catch((error: unknown) =>
+      logger.warn({ err: error }, 'cannot continue a transfer, the next round will'),
+    );
+  }, EVERY_MS);
+  return () => clearInterval(timer);
+}
