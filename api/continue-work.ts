@@ -1,8 +1,12 @@
-/** Continues what requests have begun and follows in batches, also after a crash: erasures and transfers. */
+/**
+ * Continues what requests have begun and follows in batches, also after a crash: erasures, transfers, ends of
+ * teams.
+ */
 import type { Logger } from 'pino';
 import type { EntityManager } from '../db/orm.ts';
 import type { FileStore } from '../domain/files/ports.ts';
 import { continueErasures } from '../domain/privacy/continue-erasures.ts';
+import { continueTeamEnds } from '../domain/teams/end.ts';
 import { continueTransfers } from '../domain/transfers/continue.ts';
 
 /** How often it goes on, and how long each works at once. */
@@ -22,6 +26,9 @@ export function continueWork({ fork, files, logger }: Deps): () => void {
     );
     continueTransfers(fork, EVERY_MS).catch((error: unknown) =>
       logger.warn({ err: error }, 'cannot continue a transfer, the next round will'),
+    );
+    continueTeamEnds(fork, EVERY_MS).catch((error: unknown) =>
+      logger.warn({ err: error }, 'cannot take runs out of a team that was deleted, the next round will'),
     );
   }, EVERY_MS);
   return () => clearInterval(timer);

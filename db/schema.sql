@@ -1853,10 +1853,12 @@ create table team (
   created_at timestamp with time zone not null default clock_timestamp(),
   updated_at timestamp with time zone not null default clock_timestamp(),
   quotas jsonb,
+  ended_at timestamp with time zone,
   constraint team_pkey PRIMARY KEY (id),
   constraint team_created_by_fkey FOREIGN KEY (created_by) REFERENCES user_account(id)
 );
 CREATE INDEX team_created_by ON public.team USING btree (created_by);
+CREATE INDEX team_ended ON public.team USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 CREATE UNIQUE INDEX team_name ON public.team USING btree (lower(name));
 CREATE INDEX team_search ON public.team USING gin (name gin_trgm_ops);
 

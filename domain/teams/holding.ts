@@ -26,7 +26,9 @@ export async function teamFor(
     return null;
   }
   const known = isAdmin(actor) || hasTeamRole(actor, teamId, 'viewer');
-  const found = known ? await em.execute('select from team where id = ? for key share', [teamId]) : [];
+  const found = known
+    ? await em.execute('select from team where id = ? and ended_at is null for key share', [teamId])
+    : [];
   if (found.length === 0)
     throw invalid([{ pointer: '/team_id', code: 'unknown_team', message: 'is not one of your teams' }]);
   if (!isAdmin(actor)) await requireMembership(em, actor, teamId, role);

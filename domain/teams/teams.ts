@@ -8,6 +8,7 @@ import { hasTeamRole, teamsWith } from '../auth/ownership.ts';
 import { conflict, forbidden, notFound } from '../errors.ts';
 import type { Quotas } from '../../contracts/quotas.ts';
 import type { Role } from '../../contracts/roles.ts';
+import { endTeam } from './end.ts';
 import { requireMembership } from './holding.ts';
 
 export interface Team {
@@ -61,7 +62,7 @@ export async function listTeams(
   { q, mine = false }: { q?: string | undefined; mine?: boolean | undefined },
   page: KeysetPage,
 ): Promise<Team[]> {
-  const where = new Conditions();
+  const where = new Conditions().add('t.ended_at is null');
   if (mine || !isAdmin(actor)) where.add('t.id = any(?::uuid[])', arrayLiteral(teamsWith(actor, 'viewer')));
   if (q !== undefined) where.add('t.name ilike ?', containsPattern(q));
   if (page.after !== undefined) where.add('lower(t.name) > lower(?)', page.after);
@@ -73,7 +74,10 @@ export async function listTeams(
 
 /** @throws 404 for those who are neither members nor administrators */
 export async function getTeam(em: EntityManager, actor: Actor, id: string): Promise<Team> {
-  const [team] = await em.execute<Team[]>(`select ${COLUMNS} from team t where t.id = ?`, [actor.id, id]);
+  const [team] = await em.execute<Team[]>(
+    `select ${COLUMNS} from team t where t.id = ? and t.ended_at is null`,
+    [actor.id, id],
+  );
   if (!team || !(hasTeamRole(actor, id, 'viewer') || isAdmin(actor))) throw notFound('team');
   return team;
 }
@@ -117,10 +121,7 @@ export async function deleteTeam(em: EntityManager, { id }: Team): Promise<void>
   const holds = await holdingsOf(em, id);
   if (Object.values(holds).some((count) => count > 0))
     throw conflict('team_owns_objects', 'The team still owns objects: move or delete them first.', { holds });
-  for (const table of ['run', 'workflow'])
-    await em.execute(`update ${table} set team_id = null where team_id = ?`, [id]);
-  await em.execute('delete from applied_resource where owner_id = ?', [id]);
-  await em.execute('delete from team where id = ?', [id]);
+  await endTeam(em, id);
 }
 
 /** Counts what the team holds, each up to a thousand. */

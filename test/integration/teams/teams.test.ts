@@ -11,6 +11,7 @@ import { linkFiles, readableFiles } from '../../../domain/files/run-files.ts';
 import { findRecipients } from '../../../domain/notifications/recipients.ts';
 import { pinAgent } from '../../../domain/registry/pin.ts';
 import { createJob } from '../../../domain/jobs/job.ts';
+import { continueTeamEnds } from '../../../domain/teams/end.ts';
 import { requireMembership } from '../../../domain/teams/holding.ts';
 import { continueMoves } from '../../../domain/teams/move-history.ts';
 import { allowedMs } from '../../support/machine.ts';
@@ -703,6 +704,49 @@ test('a workflow with many runs moves at once, and its older runs follow in batc
     ),
   );
   expect([await left(), moves.reduce((sum, one) => sum + one, 0)]).toEqual([0, 1]);
+});
+
+test('a deleted team is gone at once, and the runs that it had lose it in batches', async () => {
+  const team = await newTeam();
+  const { id } = created(
+    await team.builder.client.post('/workflows', { name: 'over', definition, team_id: team.id }),
+  );
+  const oldest = created(await team.builder.client.post(`/workflows/${id}/run`));
+  const em = app.orm.em.fork();
+  await em.execute(
+    `insert into run select (jsonb_populate_record(r, jsonb_build_object('status', 'completed', 'id',
+              overlay(gen_random_uuid()::text placing 'fff0' from 1 for 4)))).*
+       from run r, generate_series(1, 5100) where r.id = ?`,
+    [oldest.id],
+  );
+  created(await team.builder.client.delete(`/workflows/${id}`));
+  const left = async (): Promise<number> => {
+    const [row] = await em.execute<{ count: number }[]>(
+      'select count(*)::int as count from run where team_id = ?',
+      [team.id],
+    );
+    return row?.count ?? -1;
+  };
+  const { name } = (await admin.get(`/teams/${team.id}`)).body;
+  expect(await left()).toBe(5_101);
+  expect((await team.admin.client.delete(`/teams/${team.id}`)).status).toBe(204);
+  expect(await left()).toBe(101);
+  // Gone for everybody: nobody is a member, nothing can be made for it, and its name is free.
+  expect((await team.admin.client.get(`/runs?team_id=${team.id}`)).body).toEqual([]);
+  for (const { client } of [team.admin, team.builder])
+    expect((await client.get(`/teams/${team.id}`)).status).toBe(404);
+  expect((await team.builder.client.get(`/runs/${oldest.id}`)).status).toBe(200);
+  expect((await admin.get(`/teams/${team.id}`)).status).toBe(404);
+  expect((await admin.delete(`/teams/${team.id}`)).status).toBe(404);
+  expect((await admin.get('/teams?limit=200')).body.some((one: any) => one.id === team.id)).toBe(false);
+  const forIt = { name: 'late', definition, team_id: team.id };
+  expect((await admin.post('/workflows', forIt)).status).toBe(422);
+  expect((await admin.post('/teams', { name })).status).toBe(201);
+  const fork = (): any => app.orm.em.fork();
+  await Promise.all([1, 2].map(() => continueTeamEnds(fork, 60_000)));
+  while (await continueTeamEnds(fork, 60_000));
+  expect(await left()).toBe(0);
+  expect(await em.execute('select from team where id = ?', [team.id])).toEqual([]);
 });
 
 test('a run that is started while its workflow moves belongs to the new team', async () => {
