@@ -280,7 +280,15 @@ export const LISTED = [
   { name: 'dev', usage: ['cadenza dev'], brief: 'Apply a folder at each change, until Ctrl-C' },
   {
     name: 'server',
-    usage: ['cadenza server backup', 'restore', 'upgrade', 'rotate-keys', 'reset-admin', 'doctor ...'],
+    usage: [
+      'cadenza server backup',
+      'restore',
+      'upgrade',
+      'rotate-keys',
+      'reset-admin',
+      'recount',
+      'doctor ...',
+    ],
     brief: 'The server, on its own machine: backups, upgrades, keys, checks',
   },
   {

@@ -756,6 +756,9 @@ CREATE INDEX file_search ON public.file USING gin (name gin_trgm_ops);
 CREATE INDEX file_sha256 ON public.file USING btree (sha256, id DESC);
 CREATE INDEX file_size ON public.file USING btree (holder_id) INCLUDE (size, of_runs);
 CREATE INDEX file_team ON public.file USING btree (team_id) WHERE (team_id IS NOT NULL);
+CREATE TRIGGER file_added AFTER INSERT ON public.file REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_files();
+CREATE TRIGGER file_changed AFTER UPDATE ON public.file REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_files();
+CREATE TRIGGER file_removed AFTER DELETE ON public.file REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION count_files();
 
 create table file_fetch (
   run_id uuid not null,
@@ -768,6 +771,14 @@ create table file_fetch (
   accepts text[] not null,
   constraint file_fetch_pkey PRIMARY KEY (run_id, "position"),
   constraint file_fetch_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
+);
+
+create table file_total (
+  holder_id uuid not null,
+  stripe smallint not null,
+  bytes bigint not null,
+  files bigint not null,
+  constraint file_total_pkey PRIMARY KEY (holder_id, stripe)
 );
 
 create table hitl_audit (
@@ -2183,7 +2194,8 @@ create table write_pause (
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
 -- function audit_door() returns trigger
 -- function audit_refuse() returns trigger
--- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json, p_scheduled_ms bigint DEFAULT NULL::bigint, p_attempt integer DEFAULT NULL::integer) returns json
+-- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json) returns json
+-- function count_files() returns trigger
 -- function count_live_runs(p_scope text, p_id uuid, p_most bigint) returns bigint
 -- function counts_call(p_budget budget, p_agent uuid) returns boolean
 -- function decide_at_once(p_run uuid, p_version text, p_given json, p_is_vote boolean, p_status text, p_audit json, p_events json, p_notice json, p_entry json) returns text

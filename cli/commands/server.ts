@@ -179,9 +179,17 @@ const doctor = command({
   },
 });
 
-type Commands = 'backup' | 'restore' | 'upgrade' | 'rotateKeys' | 'resetAdmin' | 'doctor';
+const recount = command({
+  brief: 'Count again what the totals of files are, which quotas use',
+  details: `For the case that doctor finds them wrong. Uploads wait meanwhile, for seconds. ${WHERE}`,
+  run: async (cli) => {
+    await cli.out.value(await runOnServer(cli, 'recount', {}));
+  },
+});
+
+type Commands = 'backup' | 'restore' | 'upgrade' | 'rotateKeys' | 'resetAdmin' | 'recount' | 'doctor';
 
 export const serverCommands = buildRouteMap<Commands, Context>({
-  routes: { backup, restore, upgrade, rotateKeys, resetAdmin, doctor },
+  routes: { backup, restore, upgrade, rotateKeys, resetAdmin, recount, doctor },
   docs: { brief: 'The server, on its own machine: backups, upgrades, keys, checks' },
 });

@@ -65,6 +65,7 @@ import { Migration202611240228GuardedAccounts } from './202611240228-guarded-acc
 import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
 import { Migration202611281720Transfers } from './202611281720-transfers.ts';
 import { Migration202611281725TeamEnds } from './202611281725-team-ends.ts';
+import { Migration202611281755FileTotals } from './202611281755-file-totals.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -130,6 +131,7 @@ export const migrations = [
   { name: '202611281730-trace-state', class: Migration202611281730TraceState },
   { name: '202611281720-transfers', class: Migration202611281720Transfers },
   { name: '202611281725-team-ends', class: Migration202611281725TeamEnds },
+  { name: '202611281755-file-totals', class: Migration202611281755FileTotals },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -14,6 +14,7 @@ import { backUp, type BackupOptions } from './backup.ts';
 import { OtherSchema } from './database-load.ts';
 import { diagnose } from './doctor.ts';
 import { openInstallation, ServerCommandError } from './installation.ts';
+import { recount } from './recount.ts';
 import { resetAdmin, type ResetOptions } from './reset-admin.ts';
 import { restore, type RestoreOptions } from './restore.ts';
 import { upgrade } from './upgrade.ts';
@@ -36,6 +37,7 @@ const COMMANDS: Readonly<Record<string, (options: unknown, say: Say) => Promise<
   upgrade: (options) => upgrade(options as { dryRun?: boolean }),
   'reset-admin': (options) => resetAdmin(options as ResetOptions),
   'rotate-keys': (_options, say) => rotate(say),
+  recount: () => recount(),
   doctor: () => diagnose(),
 };
 

@@ -1,4 +1,7 @@
-/** What of quotas is used: always counted from the rows themselves, so no counter can drift from them. */
+/**
+ * What of quotas is used: counted from the rows themselves, so no counter can drift from them; but of files,
+ * which may be a million, from the totals that a trigger keeps in the same transaction.
+ */
 import { LIVE_STATUSES } from '../../contracts/run-events.ts';
 import { isOneOf } from '../../db/sql.ts';
 
@@ -15,9 +18,9 @@ interface Counted {
 }
 
 export const COUNTED = {
-  stored_bytes: { from: 'file f', holder: 'f.holder_id', sum: 'f.size', follows: true },
+  stored_bytes: { from: 'file_total t', holder: 't.holder_id', sum: 't.bytes', follows: true },
   // Files that the platform stores for runs are removed with them, and do not count.
-  files: { from: 'file f', holder: 'f.holder_id', where: 'not f.of_runs', follows: true },
+  files: { from: 'file_total t', holder: 't.holder_id', sum: 't.files', follows: true },
   // Paused ones start nothing, so they do not count.
   schedules: {
     from: 'workflow_schedule s join workflow w on w.id = s.workflow_id',

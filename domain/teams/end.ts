@@ -52,6 +52,7 @@ async function endBatch(em: EntityManager, id: string): Promise<boolean> {
     [id, BATCH],
   );
   if ([runs, workflows, sets].some((some) => some.length === BATCH)) return false;
+  await em.execute('delete from file_total where holder_id = ?', [id]);
   await em.execute('delete from team where id = ?', [id]);
   return true;
 }

@@ -4,6 +4,7 @@ import { isMigrated, readMigrationState } from '../../../db/migration-state.ts';
 import { migrationNames } from '../../../db/migrations/index.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { readWritePause } from '../../../domain/operations/write-pause.ts';
+import { wrongTotals } from '../../../domain/quotas/file-totals.ts';
 import { missingKeys, neededKeys } from '../../../domain/secrets/key-use.ts';
 import { clockFinding, error, ok, warn, type Finding } from './finding.ts';
 
@@ -23,6 +24,7 @@ export async function databaseFindings(em: EntityManager, env: Env): Promise<Fin
     schema,
     await keysFinding(em, env),
     await adminFinding(em),
+    await totalsFinding(em),
     ...(await pauseFindings(em)),
   ];
 }
@@ -116,6 +118,17 @@ async function adminFinding(em: EntityManager): Promise<Finding> {
     : error(
         'administrator',
         'there is none. Set ADMIN_PASSWORD and start the api; if one is disabled: cadenza server reset-admin',
+      );
+}
+
+async function totalsFinding(em: EntityManager): Promise<Finding> {
+  const wrong = await wrongTotals(em);
+  return wrong.length === 0
+    ? ok('totals of files', 'are those of the files')
+    : error(
+        'totals of files',
+        `are wrong for ${wrong.length} users or teams, the first is ${wrong[0] ?? ''}. ` +
+          'Run: cadenza server recount',
       );
 }
 
