@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611281804;
-export const functionsDigest = '38f4a2d9f7481b7be11890c11b26f40d1f180655cda26e25900166b0f03ce6c3';
+export const functionsVersion = 202611281837;
+export const functionsDigest = 'a496d5cd8748ffbeb46688cfcc990fafcfa8e3c92f2035f89b22b8300cf47c91';
