@@ -28,7 +28,8 @@ export const COUNTED = {
     where: 's.kind is not null and s.paused_at is null',
   },
   secrets: { from: 'secret s', holder: 's.owner_id' },
-  webhooks: { from: 'webhook w join delivery_target t on t.id = w.id', holder: 't.holder_id' },
+  // By the kind, because push notifications of A2A are targets, too, one for each task.
+  webhooks: { from: 'delivery_target t', holder: 't.holder_id', where: `t.kind = 'webhook'` },
   inbound_webhooks: { from: 'inbound_hook h', holder: 'h.holder_id' },
   event_sources: { from: 'event_source e', holder: 'e.holder_id' },
   chats: { from: 'notification_channel c', holder: 'c.owner_id' },
