@@ -2,6 +2,7 @@
  * One of several actions in a request, each in its own transaction and with its own result. With an
  * `Idempotency-Key` each result is stored separately, so that an interrupted batch can be repeated.
  */
+import { lateFork } from '../db/late-fork.ts';
 import type { EntityManager } from '../db/orm.ts';
 import type { AuditNote } from '../domain/audit/write.ts';
 import { AppError } from '../domain/errors.ts';
@@ -37,10 +38,10 @@ export async function actOnOne<T>(
   );
   const scope = request && { ...request, path: `${request.path}#${name}` };
   try {
-    const done = scope || !atOnce ? null : await unlessRolledBack(() => atOnce(deps.orm.em.fork()));
+    const done = scope || !atOnce ? null : await unlessRolledBack(() => atOnce(lateFork(deps.orm.em)));
     if (done !== null) return done;
     return await inTransaction(
-      () => deps.orm.em.fork(),
+      () => lateFork(deps.orm.em),
       async (em) => {
         const first = scope && (await claimKey(em, scope));
         // Only this function stores responses under this scope.

@@ -4,11 +4,14 @@
  */
 import type { EntityManager } from '@mikro-orm/postgresql';
 
-export type Value = string | number | boolean | Date | null;
+import { PreparedQuery, type ParserOf, type QueryResult, type Value } from './prepared-query.ts';
+
+export type { Value } from './prepared-query.ts';
 
 /** What the driver's client has, as far as it is needed here. */
 interface DriverClient {
   query(...args: unknown[]): unknown;
+  getTypeParser(typeId: number): (text: string) => unknown;
 }
 
 /** By the text that is sent. */
@@ -35,7 +38,7 @@ export class Prepared {
   async #alone<Row extends object>(em: EntityManager, values: readonly Value[]): Promise<Row[]> {
     const client = await (await em.getConnection().getNativeClient()).connect();
     try {
-      const { rows } = await client.query<Row>({ name: this.#name, text: this.#sql, values: [...values] });
+      const { rows } = await client.query<Row>(this.#sql, [...values]);
       return rows;
     } finally {
       client.release();
@@ -56,9 +59,20 @@ export class Prepared {
 /** Makes a client of the pool send prepared statements under their names. */
 export function namePrepared(client: DriverClient): void {
   const query = client.query.bind(client);
+  const parserOf: ParserOf = (typeId) => client.getTypeParser(typeId);
   client.query = (...args) => {
     const [text, values] = args;
     const name = typeof text === 'string' ? names.get(text) : undefined;
-    return name === undefined ? query(...args) : query({ name, text, values });
+    if (name === undefined) return query(...args);
+    // Only `Prepared` sends these texts.
+    const statement = { name, text: text as string, values: values as readonly Value[] };
+    return new Promise<QueryResult>((resolve, reject) => {
+      query(
+        new PreparedQuery(statement, parserOf, (error, result) => {
+          if (result === undefined || error !== null) reject(error);
+          else resolve(result);
+        }),
+      );
+    });
   };
 }

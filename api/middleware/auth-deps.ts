@@ -1,3 +1,4 @@
+import { lateFork } from '../../db/late-fork.ts';
 import { callerOfMachine } from '../../domain/identity/machines.ts';
 import type { AppDeps } from '../deps.ts';
 import type { AuthDeps } from './auth.ts';
@@ -6,7 +7,7 @@ import type { AuthDeps } from './auth.ts';
 export function authDeps(deps: AppDeps): AuthDeps {
   const { keys, env, orm, addressLimit, knownCallers, knownWorkers, verifiedTokens } = deps;
   const { encryption, identities } = deps;
-  const fork = () => orm.em.fork();
+  const fork = () => lateFork(orm.em);
   const machine = (token: string) => callerOfMachine({ fork, encryption, identities }, token);
   return {
     keys,

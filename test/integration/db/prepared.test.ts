@@ -6,6 +6,8 @@ import { createTestDatabase, type TestDatabase } from '../../support/servers.ts'
 const SUM = new Prepared(
   'select ?::int + ?::int as sum, ?::text as name, extract(epoch from ?::timestamptz)::int as at',
 );
+const NOTHING = new Prepared('delete from request_count where minute = ?');
+const NONE = new Prepared('select user_id, minute from request_count where minute = ?');
 const RUNS = new Prepared('select count(*)::int as count from request_count where minute = ?');
 
 let database: TestDatabase;
@@ -43,6 +45,28 @@ test('a statement is planned once for a connection, whatever its values are', as
         'select $1::int + $2::int as sum, $3::text as name, extract(epoch from $4::timestamptz)::int as at',
     },
   ]);
+});
+
+test('its rows are the same at each use, which describes their columns only once', async () => {
+  const at = new Date('2026-01-02T03:04:05Z');
+  const rows = async (name: string | null) => SUM.execute(orm.em.fork(), [1, 2, name, at]);
+  const inTransaction = orm.em.fork().transactional((em) => SUM.execute(em, [1, 2, null, at]));
+  const expected = { sum: 3, name: null, at: at.getTime() / 1000 };
+  expect(await inTransaction).toEqual([expected]);
+  expect(await rows(null)).toEqual([expected]);
+  expect(await rows('one')).toEqual([{ ...expected, name: 'one' }]);
+  // Neither has rows: the first no columns either.
+  for (let use = 0; use < 2; use++) {
+    expect(await NOTHING.execute(orm.em.fork(), [at])).toEqual([]);
+    expect(await NONE.execute(orm.em.fork(), [at])).toEqual([]);
+  }
+});
+
+test('a failure leaves the connection and the statement usable', async () => {
+  await expect(SUM.execute(orm.em.fork(), [1, 2_147_483_647, null, null])).rejects.toMatchObject({
+    code: '22003',
+  });
+  expect(await SUM.execute(orm.em.fork(), [1, 2, null, null])).toEqual([{ sum: 3, name: null, at: null }]);
 });
 
 test('it runs in the transaction of its entity manager', async () => {
