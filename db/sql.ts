@@ -5,8 +5,17 @@
  * may contain any characters. JSON's escapes would lose some: PostgreSQL reads `\n` as `n`.
  */
 export function arrayLiteral(values: Iterable<string>): string {
-  const quoted = Array.from(values, (value) => `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`);
+  const quoted = Array.from(values, (value) => `"${isPlain(value) ? value : escaped(value)}"`);
   return `{${quoted.join(',')}}`;
+}
+
+/** Most values are ids; to look for two characters is several times faster than to replace them. */
+function isPlain(value: string): boolean {
+  return !value.includes('"') && !value.includes('\\');
+}
+
+function escaped(value: string): string {
+  return value.replaceAll(/["\\]/g, String.raw`\$&`);
 }
 
 /** Escapes a text for a `like` or `ilike` pattern, so that it matches literally. */

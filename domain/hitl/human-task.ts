@@ -166,17 +166,27 @@ export async function withDetails(
     em,
     tasks.map((task) => task.id),
   );
-  return withDecisionsAndVotes(em, viewer, tasks, comments);
+  const decisionAndVotes = await readDecisionsAndVotes(em, viewer, tasks);
+  return tasks.map((task) => ({
+    ...task,
+    ...decisionAndVotes(task),
+    comments: comments.get(task.id) ?? [],
+  }));
 }
 
+type TaskWithVotes = Pick<HumanTask, 'id' | 'quorum' | 'decisions'>;
+type DecisionAndVotes = Pick<
+  HumanTaskView,
+  'tally' | 'my_vote' | 'assignee_voted' | 'represented' | 'decision'
+>;
+
 /** @param without tasks whose decisions are not read */
-async function withDecisionsAndVotes(
+async function readDecisionsAndVotes(
   em: EntityManager,
   viewer: Viewer,
-  tasks: HumanTask[],
-  comments: ReadonlyMap<string, Comment[]>,
+  tasks: readonly Pick<HumanTask, 'id' | 'status' | 'quorum'>[],
   without: ReadonlySet<string> = new Set(),
-): Promise<HumanTaskView[]> {
+): Promise<(task: TaskWithVotes) => DecisionAndVotes> {
   const decided = tasks.filter(({ id, status }) => status === 'decided' && !without.has(id));
   const voting = tasks.filter((task) => task.quorum !== null);
   const decisions = await findDecisions(
@@ -188,17 +198,16 @@ async function withDecisionsAndVotes(
     viewer,
     voting.map(({ id }) => id),
   );
-  return tasks.map((task) => ({
-    ...task,
-    tally:
-      task.quorum &&
-      Object.fromEntries(task.decisions.map(({ id }) => [id, votes.get(task.id)?.tally[id] ?? 0])),
-    my_vote: votes.get(task.id)?.mine ?? null,
-    assignee_voted: votes.get(task.id)?.assigneeVoted ?? false,
-    represented: votes.get(task.id)?.represented ?? [],
-    comments: comments.get(task.id) ?? [],
-    decision: decisions.get(task.id) ?? null,
-  }));
+  return ({ id: taskId, quorum, decisions: options }) => {
+    const found = votes.get(taskId);
+    return {
+      tally: quorum && Object.fromEntries(options.map(({ id }) => [id, found?.tally[id] ?? 0])),
+      my_vote: found?.mine ?? null,
+      assignee_voted: found?.assigneeVoted ?? false,
+      represented: found?.represented ?? [],
+      decision: decisions.get(taskId) ?? null,
+    };
+  };
 }
 
 export async function findDecisions(em: EntityManager, taskIds: string[]): Promise<Map<string, Decision>> {
@@ -299,18 +308,19 @@ export async function withListedDetails(
     ...(omitted.includes('decisions') && quorum !== null ? ['tally'] : []),
     ...(details.get(id)?.large ?? []),
   ];
-  const tasks = rows.map(({ omitted: _omitted, ...task }) => ({
-    ...task,
-    decisions: task.decisions ?? [],
-    candidates: task.candidates ?? NOBODY,
-  }));
-  const comments = new Map([...details].map(([id, found]) => [id, found.comments ?? []]));
   const withoutDecision = [...details].filter(([, { large }]) => large.includes('decision'));
   const without = new Set(withoutDecision.map(([id]) => id));
-  const views = await withDecisionsAndVotes(em, viewer, tasks, comments, without);
-  return views.map((shown, index) => {
-    const row = rows[index];
-    return { ...shown, omitted: row ? omittedOf(row) : [] };
+  const decisionAndVotes = await readDecisionsAndVotes(em, viewer, rows, without);
+  return rows.map((row) => {
+    const decisions = row.decisions ?? [];
+    return {
+      ...row,
+      ...decisionAndVotes({ id: row.id, quorum: row.quorum, decisions }),
+      decisions,
+      candidates: row.candidates ?? NOBODY,
+      comments: details.get(row.id)?.comments ?? [],
+      omitted: omittedOf(row),
+    };
   });
 }
 

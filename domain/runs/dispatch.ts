@@ -1,5 +1,6 @@
 /** Sends committed starts and signals to Temporal. The reconciler repeats what does not arrive. */
 import type { MikroORM } from '@mikro-orm/postgresql';
+import { lateFork } from '../../db/late-fork.ts';
 import { LOG_TEXT, lostExecution } from '../../contracts/log-texts.ts';
 import { standardError } from '../../contracts/dsl-error.ts';
 import { EVENT, type NewRunEvent, type RunEnd } from '../../contracts/run-events.ts';
@@ -7,6 +8,7 @@ import type { RunStart } from '../../contracts/temporal.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../ports.ts';
 import { inParallel } from '../in-parallel.ts';
 import { appendEvents, serviceEvent } from './events.ts';
+import { markArrival } from './delivery-marks.ts';
 import { runName } from './run-name.ts';
 import { markDelivered, readSignals, type OpenSignal } from './signals.ts';
 import { readRunStart } from './start.ts';
@@ -39,13 +41,16 @@ export async function startWith(
 /** Sends signals by their ids, to `atOnce` runs at a time. @returns the ids that arrived */
 export async function deliverSignals(deps: DispatchDeps, ids: string[], atOnce = 1): Promise<string[]> {
   if (ids.length === 0) return [];
-  return sendSignals(deps, await readSignals(deps.orm.em.fork(), ids), atOnce);
+  return sendSignals(deps, await readSignals(lateFork(deps.orm.em), ids), atOnce);
 }
 
 /** Those of a run in their order. */
 export async function sendSignals(deps: DispatchDeps, signals: OpenSignal[], atOnce = 1): Promise<string[]> {
   const delivered = await sendUnmarked(deps, signals, atOnce);
-  await markDelivered(deps.orm.em.fork(), delivered);
+  const [only] = signals;
+  if (signals.length === 1 && only !== undefined && delivered.length === 1)
+    await markArrival(deps.orm, { id: only.signal.id, runId: only.run_id });
+  else await markDelivered(lateFork(deps.orm.em), delivered);
   return delivered;
 }
 

@@ -209,32 +209,44 @@ export const batchRecord = z
   .meta({ id: 'HumanTaskBatch' });
 
 export function presentTask(actor: Actor, view: HumanTaskView): z.input<typeof humanTaskRecord> {
-  const {
-    owner_id: _owner,
-    team_id: _team,
-    by_grant: _byGrant,
-    is_public: _isPublic,
-    initiator_id: _initiator,
-    initiator_ids: _initiators,
-    excluded: _excluded,
-    decision_links: _links,
-    represented: _represented,
-    task_name: _name,
-    assignee_key: _key,
-    principals: _principals,
-    assignee_voted: _voted,
-    run_status: _runStatus,
-    late: _late,
-    row_version: _version,
-    omitted: _omitted,
-    exact_due_at: _exactDueAt,
-    ...record
-  } = view;
-  const delegations = Object.entries(record.delegations).map(([principal, to]) => ({
+  const delegations = Object.entries(view.delegations).map(([principal, to]) => ({
     from: principal.slice(principal.indexOf(':') + 1),
     to,
   }));
-  return { ...record, delegations, ...taskRights(actor, view) };
+  const { can, cannot } = taskRights(actor, view);
+  return {
+    id: view.id,
+    run_id: view.run_id,
+    workflow_id: view.workflow_id,
+    workflow_name: view.workflow_name,
+    task: view.task,
+    title: view.title,
+    status: view.status,
+    priority: view.priority,
+    assignee: view.assignee,
+    claimed_by: view.claimed_by,
+    claimed_at: view.claimed_at,
+    due_at: view.due_at,
+    expires_at: view.expires_at,
+    escalation_level: view.escalation_level,
+    quorum: view.quorum,
+    delegate: view.delegate,
+    delegations,
+    created_at: view.created_at,
+    updated_at: view.updated_at,
+    description: view.description,
+    subject: view.subject,
+    form_schema: view.form_schema,
+    decisions: view.decisions,
+    candidates: view.candidates,
+    context: view.context,
+    tally: view.tally,
+    my_vote: view.my_vote,
+    comments: view.comments,
+    decision: view.decision,
+    can,
+    cannot,
+  };
 }
 
 /** A task in a list. */
@@ -258,13 +270,20 @@ export function presentListedTask(actor: Actor, view: HumanTaskView): Record<str
   return presentListed(presentTask(actor, view), view.omitted ?? []);
 }
 
+type Decided = z.input<typeof decidedRecord>;
+
 /** @param delivered whether the signal was delivered after the commit */
 export function presentDecided(
   actor: Actor,
   task: HumanTaskView,
   decision: Decision,
   delivered = decision.delivered,
-): z.input<typeof decidedRecord> {
-  const shown = presentTask(actor, { ...task, decision: task.decision && { ...task.decision, delivered } });
+): Decided {
+  return withDelivery({ task: presentTask(actor, task), decision }, delivered);
+}
+
+/** The same decision, now that it is known whether the run has received it. */
+export function withDelivery({ task, decision }: Decided, delivered: boolean | null): Decided {
+  const shown = { ...task, decision: task.decision && { ...task.decision, delivered } };
   return { task: shown, decision: { ...decision, delivered } };
 }

@@ -40,6 +40,7 @@ import {
   presentDecided,
   presentListedTask,
   presentTask,
+  withDelivery,
 } from './presenter.ts';
 
 const tags = ['hitl'];
@@ -255,13 +256,14 @@ function answerDecided(
   actor: Actor,
   { task, decision, signal }: Decided,
 ): EndpointResponse {
+  const body = presentDecided(actor, task, decision);
   if (signal !== null) {
     c.afterCommit(async () => {
       const delivered = await sendSignals(deps, [signal]);
-      return { status: 200, body: presentDecided(actor, task, decision, delivered.length > 0) };
+      return { status: 200, body: withDelivery(body, delivered.length > 0) };
     });
   }
-  return { status: 200, body: presentDecided(actor, task, decision) };
+  return { status: 200, body };
 }
 
 function handoverEndpoints(): Endpoint[] {

@@ -75,6 +75,26 @@ test('of twenty concurrent decisions one succeeds, and the others get 409 with t
   expect((await people[0]?.get(`/hitl/tasks/${id}`))?.body.decision).toEqual(winner);
 });
 
+test('of many decisions at once, also several of a run, each is noted as delivered', async () => {
+  const runIds = await Promise.all(people.map(() => insertRun(app.orm, { owner: owner.id })));
+  const [shared = ''] = runIds;
+  const ids = await Promise.all([...runIds, shared, shared].map((runId) => insertTask(app.orm, runId)));
+  const replies = await Promise.all(
+    ids.map(async (id, n) =>
+      people[n % people.length]?.post(`/hitl/tasks/${id}/decision`, { decision: 'approve' }),
+    ),
+  );
+  expect(replies.map((reply) => [reply?.status, reply?.body.decision.delivered])).toEqual(
+    ids.map(() => [200, true]),
+  );
+  const [noted] = await rows<{ decisions: number; signals: number }>(
+    `select count(d.delivered_at)::int as decisions, count(s.delivered_at)::int as signals
+       from hitl_decision d join run_signal s on s.id = d.id where d.task_id = any(?::uuid[])`,
+    [`{${ids.join(',')}}`],
+  );
+  expect(noted).toEqual({ decisions: ids.length, signals: ids.length });
+});
+
 test('a decision that waits long for its locks has the time after them', async () => {
   const runId = await insertRun(app.orm, { owner: owner.id });
   const id = await insertTask(app.orm, runId);
