@@ -1,6 +1,7 @@
 /** Composition root of the HTTP API. All dependencies come in as arguments. */
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
 
+import { lateFork } from '../db/late-fork.ts';
 import { KnownCallers } from '../domain/auth/known-callers.ts';
 import type { SessionPolicy } from '../domain/auth/sessions.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
@@ -23,6 +24,7 @@ import { compressionMiddleware } from './middleware/compression.ts';
 import { corsMiddleware } from './middleware/cors.ts';
 import { errorsMiddleware } from './middleware/errors.ts';
 import { forgetCallersMiddleware } from './middleware/forget-callers.ts';
+import { inOrder } from './middleware/in-order.ts';
 import { negotiationMiddleware } from './middleware/negotiation.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createLoadGuard, NO_GUARD, type LoadGuard } from './load-guard.ts';
@@ -95,7 +97,7 @@ export function createApp(options: CreateAppOptions): App {
 
 function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDeps {
   const { orm, env, logger } = options;
-  const fork = () => orm.em.fork();
+  const fork = () => lateFork(orm.em);
   const encryption = createEncryption(env.ENCRYPTION_KEYS);
   const { accountChanges } = options;
   const isNotified = (): boolean => accountChanges?.isConnected ?? false;
@@ -165,31 +167,11 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   // Koa reports closed sockets here. All other errors were answered and logged by errorsMiddleware.
   koa.on('error', (error: unknown) => logger.debug({ err: error }, 'connection error'));
   if (isTracing()) koa.use(tracingMiddleware);
-  koa.use(deps.metrics.middleware);
-  koa.use(requestIdMiddleware(logger));
   const sessionPolicy: SessionPolicy = {
     idleSeconds: env.SESSION_IDLE_HOURS * 3_600,
     maxSeconds: env.SESSION_MAX_HOURS * 3_600,
     secondFactorRoles: env.SECOND_FACTOR_ROLES,
   };
-  koa.use((ctx, next) => {
-    ctx.state['sessionPolicy'] = sessionPolicy;
-    return next();
-  });
-  if (env.CORS_ORIGINS.length > 0) koa.use(corsMiddleware(env.CORS_ORIGINS));
-  if (env.TEMPORAL_UI_URL) koa.use(codecCorsMiddleware(env.TEMPORAL_UI_URL));
-  koa.use(negotiationMiddleware);
-  koa.use(compressionMiddleware);
-  koa.use(errorsMiddleware(logger));
-  koa.use(deps.load.middleware);
-  koa.use(writePauseMiddleware(deps.writePause));
-  if (deps.consoleFolder !== undefined) koa.use(consoleMiddleware(deps.consoleFolder));
-  koa.use(referenceMiddleware());
-  koa.use(forgetCallersMiddleware(deps));
-  koa.use(a2aMiddleware(deps));
-  koa.use(openAiMiddleware(deps));
-  koa.use(mcpMiddleware(deps));
-  koa.use(scimMiddleware(deps));
   const router = createRouter(endpoints, {
     ...authDeps(deps),
     logger,
@@ -200,6 +182,29 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
     requestsPerMinute: env.RATE_LIMIT_PER_MINUTE,
     requestsAtOnce: deps.requestsAtOnce,
   });
-  koa.use(router);
+  const steps: Middleware[] = [
+    deps.metrics.middleware,
+    requestIdMiddleware(logger),
+    (ctx, next) => {
+      ctx.state['sessionPolicy'] = sessionPolicy;
+      return next();
+    },
+    ...(env.CORS_ORIGINS.length > 0 ? [corsMiddleware(env.CORS_ORIGINS)] : []),
+    ...(env.TEMPORAL_UI_URL ? [codecCorsMiddleware(env.TEMPORAL_UI_URL)] : []),
+    negotiationMiddleware,
+    compressionMiddleware,
+    errorsMiddleware(logger),
+    deps.load.middleware,
+    writePauseMiddleware(deps.writePause),
+    ...(deps.consoleFolder === undefined ? [] : [consoleMiddleware(deps.consoleFolder)]),
+    referenceMiddleware(),
+    forgetCallersMiddleware(deps),
+    a2aMiddleware(deps),
+    openAiMiddleware(deps),
+    mcpMiddleware(deps),
+    scimMiddleware(deps),
+    router,
+  ];
+  koa.use(inOrder(steps));
   return koa;
 }

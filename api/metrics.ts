@@ -78,13 +78,13 @@ export function createMetrics(options: MetricsOptions): Metrics {
     return cached.figures;
   };
   return {
-    middleware: async (ctx, next) => {
+    middleware: (ctx, next) => {
       const at = performance.now();
       ctx.res.once('close', () => {
         durations.observe(labelsOf(ctx), (performance.now() - at) / 1000);
         countRefusal(ctx.state['refusal'] ?? {});
       });
-      await next();
+      return next();
     },
     async text() {
       const read = await within(DATABASE_TIMEOUT_MS, figures()).catch((error: unknown) => {

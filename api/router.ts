@@ -1,11 +1,12 @@
 /** Turns endpoint declarations into routes, each below `/` and `/api/v1`. */
 import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Middleware } from 'koa';
 
 import { AppError, notFound } from '../domain/errors.ts';
 import type { Endpoint } from './endpoint.ts';
 import { auditRefusals, RefusalCounts } from './middleware/audit-refusals.ts';
 import { authMiddleware, type AuthDeps } from './middleware/auth.ts';
+import { inOrder } from './middleware/in-order.ts';
 import { requestsAtOnceMiddleware, type RequestsAtOnce } from './middleware/requests-at-once.ts';
 import { rateLimitMiddleware } from './middleware/rate-limit.ts';
 import { runEndpoint, type RunDeps } from './middleware/run-endpoint.ts';
@@ -18,10 +19,11 @@ export interface RouterDeps extends AuthDeps, RunDeps {
 
 /**
  * Creates the middleware that finds a request's endpoint, and rejects unknown paths and methods. The library
- * tries every route in turn, so each first segment has a router of its own.
+ * tries every route in turn, so routes with the same first segment and as many others have a router of their
+ * own, which only matches.
  */
 export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): Middleware {
-  const routers = new Map<string, Group>();
+  const routers = new Map<string, Router>();
   const refusals = new RefusalCounts();
   const { fork, requestsPerMinute: perMinute } = deps;
   for (const endpoint of endpoints.toSorted(byLiterals)) {
@@ -34,41 +36,48 @@ export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): 
       ...(perMinute > 0 ? [rateLimitMiddleware(fork, perMinute, endpoint)] : []),
       runEndpoint(deps, endpoint),
     ];
+    const run = inOrder(steps);
     for (const place of [path, `/api/v1${path}`])
-      groupOf(routers, place).router.register(place, [endpoint.method], steps);
+      routerOf(routers, place).register(place, [endpoint.method], run);
   }
   return (ctx, next) => {
-    const group = routers.get(firstOf(ctx.path));
-    if (group === undefined) throw notFound('path');
-    rejectUnknownRoute(group.router, ctx);
-    return group.dispatch(ctx, next);
+    const { path } = ctx;
+    const router = routers.get(groupOf(path));
+    if (router === undefined) throw notFound('path');
+    const layer = findLayer(router, path, ctx.method);
+    ctx['params'] = layer.params(path, layer.captures(path));
+    const [run] = layer.stack;
+    // The router's own context has `params` and more, which no step of ours needs.
+    return (run as unknown as Middleware)(ctx, next);
   };
 }
 
-/** The routes that begin with the same segment. */
-interface Group {
-  router: Router;
-  dispatch: Middleware;
+function routerOf(routers: Map<string, Router>, path: string): Router {
+  // A parameter would be in no request's path.
+  if (firstOf(path).includes(':')) throw new Error(`The path ${path} has to begin with a word.`);
+  const group = groupOf(path);
+  let router = routers.get(group);
+  if (router === undefined) {
+    router = new Router({ sensitive: true });
+    routers.set(group, router);
+  }
+  return router;
 }
 
-function groupOf(routers: Map<string, Group>, path: string): Group {
-  const first = firstOf(path);
-  // A parameter would be in no request's path.
-  if (first.includes(':')) throw new Error(`The path ${path} has to begin with a word.`);
-  let group = routers.get(first);
-  if (group === undefined) {
-    const router = new Router({ sensitive: true });
-    // The router adds `params` and `router` to the context, although its type requires them beforehand.
-    group = { router, dispatch: router.routes() as unknown as Middleware };
-    routers.set(first, group);
-  }
-  return group;
+/** The first segment, and the number of all segments: a parameter is one. */
+function groupOf(path: string): string {
+  const end = path.endsWith('/') ? path.length - 1 : path.length;
+  let count = 0;
+  for (let at = path.indexOf('/'); at >= 0 && at < end; at = path.indexOf('/', at + 1)) count += 1;
+  return `${firstOf(path)} ${count}`;
 }
 
 /** `/agents` or `/api/v1/agents` of a path below it. */
 function firstOf(path: string): string {
   return /^\/(?:api\/v1\/)?[^/]*/.exec(path)?.[0] ?? '';
 }
+
+type Layer = ReturnType<Router['match']>['path'][number];
 
 /** Labels the request with its route template, for metrics. */
 function labelRoute({ path }: Endpoint): Middleware {
@@ -88,16 +97,15 @@ function byLiterals(left: Endpoint, right: Endpoint): number {
  * @throws 404 if no path matches; 405 if the most literal match has other methods, since `me` in `/users/me`
  * is not a user's id
  */
-function rejectUnknownRoute(router: Router, ctx: Context): void {
-  const layers = router.match(ctx.path, ctx.method).path;
-  const methods = layers.filter((layer) => layer.path === layers[0]?.path).flatMap((layer) => layer.methods);
-  if (methods.length === 0) {
-    throw notFound('path');
-  }
-  if (!methods.includes(ctx.method)) {
-    const allow = [...new Set(methods)].toSorted().join(', ');
-    throw new AppError('method_not_allowed', 'method_not_allowed', `This path supports ${allow}.`, {
-      headers: { Allow: allow },
-    });
-  }
+function findLayer(router: Router, path: string, method: string): Layer {
+  const layers = router.match(path, method).path;
+  const [first] = layers;
+  if (first === undefined) throw notFound('path');
+  const ofPath = layers.filter((layer) => layer.path === first.path);
+  const found = ofPath.find((layer) => layer.methods.includes(method));
+  if (found !== undefined) return found;
+  const allow = [...new Set(ofPath.flatMap((layer) => layer.methods))].toSorted().join(', ');
+  throw new AppError('method_not_allowed', 'method_not_allowed', `This path supports ${allow}.`, {
+    headers: { Allow: allow },
+  });
 }

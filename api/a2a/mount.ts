@@ -46,18 +46,15 @@ export function a2aMiddleware(deps: AppDeps): Middleware {
     await sendCard(ctx, deps, await find(ctx.state['actor'], agentId), signed);
   };
 
-  return async (ctx, next) => {
-    const [, agentId, rest = ''] = BASE.exec(ctx.path) ?? [];
-    if (agentId === undefined) {
-      const defaultAgent = deps.env.A2A_DEFAULT_AGENT;
-      if (!DEFAULT_CARD.test(ctx.path) || defaultAgent === undefined) return next();
-      ctx.state['route'] = '/.well-known/agent-card.json';
-      onlyGet(ctx);
-      ctx.set(await deps.addressLimit.count(ctx.ip));
-      // Discovery needs no token: configuring a default agent publishes its card.
-      await sendCard(ctx, deps, await find(anonymous, defaultAgent), signed);
-      return undefined;
-    }
+  const defaultCard = async (ctx: Context, agentId: string): Promise<void> => {
+    ctx.state['route'] = '/.well-known/agent-card.json';
+    onlyGet(ctx);
+    ctx.set(await deps.addressLimit.count(ctx.ip));
+    // Discovery needs no token: configuring a default agent publishes its card.
+    await sendCard(ctx, deps, await find(anonymous, agentId), signed);
+  };
+
+  const serve = async (ctx: Context, agentId: string, rest: string): Promise<void> => {
     // One metrics label for all methods, which are in the bodies.
     ctx.state['route'] = '/a2a/{agent_id}';
     if (CARD.test(rest)) return card(ctx, agentId);
@@ -73,6 +70,15 @@ export function a2aMiddleware(deps: AppDeps): Middleware {
       refuse(ctx, error, rpc, rest);
     }
     return undefined;
+  };
+
+  return (ctx, next) => {
+    const [, agentId, rest = ''] = BASE.exec(ctx.path) ?? [];
+    if (agentId !== undefined) return serve(ctx, agentId, rest);
+    const defaultAgent = deps.env.A2A_DEFAULT_AGENT;
+    return DEFAULT_CARD.test(ctx.path) && defaultAgent !== undefined
+      ? defaultCard(ctx, defaultAgent)
+      : next();
   };
 }
 

@@ -38,13 +38,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 /** @param folder the built console */
 export function consoleMiddleware(folder: string): Middleware {
   const readFiles = createStaticFiles(folder);
-  return async (ctx, next) => {
-    if (ctx.path === '/' && ctx.accepts('json', 'html') === 'html') {
-      ctx.redirect(`${BASE}/`);
-      return;
-    }
-    const path = consolePath(ctx);
-    if (path === null) return next();
+  const serve = async (ctx: Context, path: string): Promise<void> => {
     if (ctx.path === BASE) {
       ctx.status = 308;
       ctx.redirect(`${BASE}/${ctx.search}`);
@@ -64,6 +58,14 @@ export function consoleMiddleware(folder: string): Middleware {
       return;
     }
     sendFile(ctx, file);
+  };
+  return (ctx, next) => {
+    if (ctx.path === '/' && ctx.accepts('json', 'html') === 'html') {
+      ctx.redirect(`${BASE}/`);
+      return undefined;
+    }
+    const path = consolePath(ctx);
+    return path === null ? next() : serve(ctx, path);
   };
 }
 

@@ -56,8 +56,7 @@ export function mcpMiddleware(deps: AppDeps): Middleware {
   );
   const origins = new Set([issuer, ...deps.env.CORS_ORIGINS].map((url) => new URL(url).origin));
   const hosts = knownHosts(deps.env);
-  return async (ctx, next) => {
-    if (ctx.path !== MCP_PATH) return next();
+  const serve = async (ctx: Context): Promise<void> => {
     ctx.state['route'] = MCP_PATH;
     try {
       // The specification demands both, against pages that reach a local server by DNS rebinding.
@@ -75,8 +74,8 @@ export function mcpMiddleware(deps: AppDeps): Middleware {
     } catch (error) {
       refuse(ctx, deps, error);
     }
-    return undefined;
   };
+  return (ctx, next) => (ctx.path === MCP_PATH ? serve(ctx) : next());
 }
 
 async function dispatch(ctx: Context, deps: AppDeps): Promise<void> {

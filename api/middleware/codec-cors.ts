@@ -9,7 +9,7 @@ const loopback = ['localhost', '127.0.0.1', '[::1]'];
 /** CORS for the codec endpoint: allows the origin of Temporal's UI and no other. */
 export function codecCorsMiddleware(temporalUiUrl: string): Middleware {
   const allowed = originsOf(temporalUiUrl);
-  return async (ctx, next) => {
+  return (ctx, next) => {
     if (!CODEC_PATH.test(ctx.path)) return next();
     ctx.vary('Origin');
     const origin = ctx.get('origin');
@@ -20,6 +20,7 @@ export function codecCorsMiddleware(temporalUiUrl: string): Middleware {
     ctx.set('Access-Control-Allow-Headers', ALLOWED_HEADERS);
     ctx.set('Access-Control-Max-Age', '600');
     ctx.status = 204;
+    return undefined;
   };
 }
 

@@ -35,6 +35,7 @@ export const compressionMiddleware: Middleware = async (ctx, next) => {
   if (typeof body !== 'string' || ctx.headerSent || ctx.res.hasHeader('Content-Encoding')) return;
   if (/\bno-(?:store|transform)\b/.test(String(ctx.res.getHeader('Cache-Control')))) return;
   ctx.vary('Accept-Encoding');
+  if (ctx.req.headers['accept-encoding'] === undefined) return;
   if (Buffer.byteLength(body) < THRESHOLD_BYTES) return;
   const coding = ctx.acceptsEncodings(['br', 'gzip', 'identity']);
   if (coding !== 'br' && coding !== 'gzip') return;

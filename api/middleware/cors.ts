@@ -12,7 +12,7 @@ const EXPOSED_HEADERS =
 /** Allows these origins. Tokens travel in a header, so credentials mode is not needed. */
 export function corsMiddleware(origins: readonly string[]): Middleware {
   const allowed = new Set(origins.map((origin) => new URL(origin).origin));
-  return async (ctx, next) => {
+  return (ctx, next) => {
     if (CODEC_PATH.test(ctx.path)) return next();
     ctx.vary('Origin');
     const origin = ctx.get('origin');

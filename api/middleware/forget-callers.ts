@@ -1,5 +1,5 @@
 /** After a request that may change accounts, this process reads callers and names of people anew. */
-import type { Middleware } from 'koa';
+import type { Middleware, Next } from 'koa';
 
 import type { KnownCallers } from '../../domain/auth/known-callers.ts';
 import type { KnownNames } from '../known-names.ts';
@@ -21,15 +21,17 @@ export function forgetCallersMiddleware(known: {
   knownCallers: Pick<KnownCallers, 'clear'>;
   knownNames: Pick<KnownNames, 'clear'>;
 }): Middleware {
-  return async (ctx, next) => {
+  const forgetAfter = async (next: Next): Promise<void> => {
     try {
       await next();
     } finally {
-      const isRead = ctx.method === 'GET' || ctx.method === 'HEAD' || ctx.method === 'OPTIONS';
-      if (isRead ? LOG_IN.test(ctx.path) : !KEEPS_CALLERS.test(ctx.path)) {
-        known.knownCallers.clear();
-        known.knownNames.clear();
-      }
+      known.knownCallers.clear();
+      known.knownNames.clear();
     }
+  };
+  return ({ method, path }, next) => {
+    const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+    const changesCallers = isRead ? LOG_IN.test(path) : !KEEPS_CALLERS.test(path);
+    return changesCallers ? forgetAfter(next) : next();
   };
 }

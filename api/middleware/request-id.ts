@@ -1,3 +1,4 @@
+import { getRandomValues } from 'node:crypto';
 import type { Middleware } from 'koa';
 import { v7 as uuidv7 } from 'uuid';
 
@@ -8,9 +9,9 @@ import { inThisTrace } from '../../tracing/context.ts';
  * Gives every request an id, keeping a valid one from the caller, and logs one line when the response ends.
  */
 export function requestIdMiddleware(logger: Logger): Middleware {
-  return async (ctx, next) => {
+  return (ctx, next) => {
     const own = ctx.get('x-request-id');
-    const requestId = /^[\x21-\x7e]{1,128}$/.test(own) ? own : uuidv7();
+    const requestId = /^[\x21-\x7e]{1,128}$/.test(own) ? own : newRequestId();
     const startedMs = performance.now();
     ctx.state['requestId'] = requestId;
     ctx.set('X-Request-Id', requestId);
@@ -30,8 +31,22 @@ export function requestIdMiddleware(logger: Logger): Middleware {
       );
     });
     ctx.res.once('close', log);
-    await next();
+    return next();
   };
+}
+
+/** Random bytes for many ids: the system is asked once for all of them. */
+const random = { bytes: new Uint8Array(16 * 256), used: Number.POSITIVE_INFINITY };
+
+function newRequestId(): string {
+  if (random.used >= random.bytes.length) {
+    getRandomValues(random.bytes);
+    random.used = 0;
+  }
+  const end = random.used + 16;
+  const id = uuidv7({ random: random.bytes.subarray(random.used, end) });
+  random.used = end;
+  return id;
 }
 
 const MAX_LOGGED_PATH = 1_000;

@@ -203,7 +203,9 @@ function readingOf(endpoint: Endpoint, ctx: Context, read: RawBody | AppError | 
     parsedQuery();
     return read === null ? NO_BODY : measured(read, () => parseSyntax(read, endpoint));
   });
-  const parsedQuery = once(() => parseQuery(endpoint, ctx.query));
+  // Most requests have no query, and most endpoints take none.
+  const hasNone = endpoint.query === undefined && ctx.querystring === '';
+  const parsedQuery = once(() => (hasNone ? {} : parseQuery(endpoint, ctx.query)));
   const parsedBody = once(() => {
     if (read === null) return undefined;
     const { value, yaml } = syntax();
@@ -374,12 +376,13 @@ function send(ctx: Context, response: EndpointResponse): void {
     return;
   }
   const type = response.type ?? 'application/json';
-  ctx.body =
-    type.endsWith('json') && !isContent(response.body) ? JSON.stringify(response.body) : response.body;
+  // Before the body: Koa would guess one.
   ctx.set(
     'Content-Type',
     type.startsWith('text/') && !type.includes('charset') ? `${type}; charset=utf-8` : type,
   );
+  ctx.body =
+    type.endsWith('json') && !isContent(response.body) ? JSON.stringify(response.body) : response.body;
 }
 
 /** A stream or bytes. A file that contains JSON is sent as it is. */

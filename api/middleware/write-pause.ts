@@ -1,4 +1,4 @@
-import type { Middleware } from 'koa';
+import type { Middleware, Next } from 'koa';
 
 import { AppError } from '../../domain/errors.ts';
 import type { WritePause, WritePauseWatch } from '../../domain/operations/write-pause.ts';
@@ -11,12 +11,12 @@ const MAX_RETRY_SECONDS = 10;
 
 /** Refuses what changes something while writes are paused. */
 export function writePauseMiddleware(watch: WritePauseWatch): Middleware {
-  return async (ctx, next) => {
-    const goesOn = READS.has(ctx.method) || HEARTBEAT.test(ctx.path);
-    const pause = goesOn ? null : await watch.current();
+  const unlessPaused = async (next: Next): Promise<void> => {
+    const pause = await watch.current();
     if (pause !== null) throw writesPaused(pause);
     await next();
   };
+  return (ctx, next) => (READS.has(ctx.method) || HEARTBEAT.test(ctx.path) ? next() : unlessPaused(next));
 }
 
 export function writesPaused({ reason, leftMs }: WritePause): AppError {

@@ -27,9 +27,7 @@ const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export function openAiMiddleware(deps: AppDeps): Middleware {
   const authenticated = authMiddleware(authDeps(deps), { role: 'viewer', scope: 'none' });
-  return async (ctx, next) => {
-    const [, rest] = BASE.exec(ctx.path) ?? [];
-    if (rest === undefined) return next();
+  const serve = async (ctx: Context, rest: string): Promise<void> => {
     // One metrics label for all models.
     ctx.state['route'] = MODEL.test(rest) ? '/v1/models/{id}' : `/v1${KNOWN.has(rest) ? rest : ''}`;
     try {
@@ -42,7 +40,10 @@ export function openAiMiddleware(deps: AppDeps): Middleware {
     } catch (error) {
       refuse(ctx, deps, error);
     }
-    return undefined;
+  };
+  return (ctx, next) => {
+    const [, rest] = BASE.exec(ctx.path) ?? [];
+    return rest === undefined ? next() : serve(ctx, rest);
   };
 }
 

@@ -49,10 +49,7 @@ function referenceFiles(): Readonly<Record<string, string>> {
 export function referenceMiddleware(): Middleware {
   const paths = referenceFiles();
   const read = new Map<string, Promise<StaticFile>>();
-  return async (ctx, next) => {
-    const name = nameOf(ctx);
-    const path = name === null ? undefined : paths[name];
-    if (name === null || path === undefined) return next();
+  const serve = async (ctx: Context, name: string, path: string): Promise<void> => {
     let file = read.get(name);
     if (file === undefined) {
       file = readStaticFile(path, name);
@@ -61,6 +58,11 @@ export function referenceMiddleware(): Middleware {
     }
     ctx.set({ ...HEADERS });
     sendFile(ctx, await file);
+  };
+  return (ctx, next) => {
+    const name = nameOf(ctx);
+    const path = name === null ? undefined : paths[name];
+    return name === null || path === undefined ? next() : serve(ctx, name, path);
   };
 }
 

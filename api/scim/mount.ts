@@ -61,9 +61,7 @@ interface Answer {
 }
 
 export function scimMiddleware(deps: AppDeps): Middleware {
-  return async (ctx, next) => {
-    const [, rest] = BASE.exec(ctx.path) ?? [];
-    if (rest === undefined) return next();
+  const serve = async (ctx: Context, rest: string): Promise<void> => {
     const [, kind = '', id] = rest.split('/');
     ctx.state['route'] = /^(Users|Groups)$/.test(kind) ? `/scim/v2/${kind}${id ? '/{id}' : ''}` : '/scim/v2';
     try {
@@ -73,7 +71,7 @@ export function scimMiddleware(deps: AppDeps): Middleware {
         ctx.set(await deps.addressLimit.count(ctx.ip));
         ctx.set('WWW-Authenticate', 'Bearer realm="cadenza-scim"');
         send(ctx, refusal(401, 'A SCIM token of an issuer is required.'));
-        return undefined;
+        return;
       }
       ctx.set(await countRequest(fork, { id: token.tokenId }, deps.env.RATE_LIMIT_PER_MINUTE));
       // Read before the transaction opens, so that a slow client holds no database connection.
@@ -90,7 +88,10 @@ export function scimMiddleware(deps: AppDeps): Middleware {
     } catch (error) {
       refuse(ctx, deps, error);
     }
-    return undefined;
+  };
+  return (ctx, next) => {
+    const [, rest] = BASE.exec(ctx.path) ?? [];
+    return rest === undefined ? next() : serve(ctx, rest);
   };
 }
 
