@@ -1,5 +1,5 @@
 /** ETag and If-Match (RFC 9110), merge patch (RFC 7396), Prefer: wait (RFC 7240). */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Context } from 'koa';
 
 import { isRecord } from '../contracts/is-record.ts';
@@ -8,7 +8,7 @@ import { preconditionFailed } from '../domain/errors.ts';
 /** Strong ETag from the values that identify a record's state: its id with a revision or an update time. */
 export function etag(...parts: (string | number | Date)[]): string {
   const text = parts.map((part) => (part instanceof Date ? part.toISOString() : String(part))).join('\n');
-  return `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+  return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
 }
 
 /** Whether the client's copy has this tag. RFC 9110 section 13.1.2: compared weakly. */

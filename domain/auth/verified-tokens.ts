@@ -2,7 +2,7 @@
  * Access tokens whose signature this process has checked, because the same token comes with each request of
  * 15 minutes. That the caller has lost it or a role is not in a signature: rows tell, at each change.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import type { ExpiringClaims } from './access-token.ts';
 
@@ -32,5 +32,5 @@ export class VerifiedTokens {
 
 /** The memory of a process holds no token longer than its request. */
 function digestOf(audience: string, token: string): string {
-  return createHash('sha256').update(`${audience}\n${token}`).digest('base64url');
+  return hash('sha256', `${audience}\n${token}`, 'base64url');
 }

@@ -22,6 +22,7 @@ import { publishedVersion, type VersionState } from '../../../domain/registry/ch
 import { listedRecord, presentListed } from '../../listed.ts';
 import { personName } from '../../person-names.ts';
 import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
+import { optionalTime, time } from '../../times.ts';
 
 const textOrNull = z.string().nullable();
 const textsOrNull = z.array(z.string()).nullable();
@@ -339,14 +340,6 @@ export function presentSkill(skill: AgentSkill): z.input<typeof skillRecord> {
     input_modes: skill.input_modes ?? null,
     output_modes: skill.output_modes ?? null,
   };
-}
-
-function time(value: Date | string): string {
-  return new Date(value).toISOString();
-}
-
-function optionalTime(value: Date | string | null | undefined): string | null {
-  return value === null || value === undefined ? null : time(value);
 }
 
 /** Without the digests, which only a refresh compares. */

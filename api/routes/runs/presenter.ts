@@ -5,6 +5,7 @@ import { readTail, type RunTail, type TaskGroup, type TaskVisit } from '../../..
 import type { AsJson, EventRow, ListedRunRow, RunRow, TaskRow } from '../../../domain/runs/row.ts';
 import { traceOfRun } from '../../../tracing/run-context.ts';
 import { presentListed } from '../../listed.ts';
+import { optionalTime, time } from '../../times.ts';
 import { maySeeInside } from '../../../domain/runs/policy.ts';
 import { runActions } from '../../../domain/runs/rights.ts';
 
@@ -168,12 +169,4 @@ export function presentTaskVisit(task: TaskVisit): Record<string, unknown> {
 export function presentEvent(event: EventRow | AsJson<EventRow>): Record<string, unknown> {
   const { seq, level, type, task, message, data } = event;
   return { seq, at: time(event.at), level, type, task, message, data };
-}
-
-function time(value: Date | string): string {
-  return new Date(value).toISOString();
-}
-
-function optionalTime(value: Date | string | null): string | null {
-  return value === null ? null : time(value);
 }

@@ -15,6 +15,7 @@ import type { WorkflowRecord } from '../../../domain/registry/workflow-service.t
 import { listedRecord, presentListed } from '../../listed.ts';
 import { personName } from '../../person-names.ts';
 import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
+import { time } from '../../times.ts';
 
 const problemOfDefinition = z
   .object({
@@ -179,10 +180,6 @@ function presentParts(listed: ListedWorkflow | ListedRevision, versionProblems: 
 /** `agents` is not a field of the record. */
 function recordNames(omitted: readonly string[]): string[] {
   return omitted.filter((name) => name !== 'agents');
-}
-
-function time(value: Date | string): string {
-  return new Date(value).toISOString();
 }
 
 export function presentWorkflow(
