@@ -34,4 +34,7 @@ router.post('/transaction', async (ctx) => {
 
 const koa = new Koa();
 koa.use(router.routes());
+// As ours: it waits while the other servers have their turns.
+const IDLE_MS = 65_000;
 const server = koa.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
+server.keepAliveTimeout = IDLE_MS;
