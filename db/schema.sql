@@ -1157,6 +1157,7 @@ create table listener (
   inbox_id uuid,
   seen_below xid8,
   created_at timestamp with time zone not null default clock_timestamp(),
+  restored boolean not null default false,
   constraint listener_pkey PRIMARY KEY (id),
   constraint listener_check CHECK (((run_id IS NULL) <> (workflow_id IS NULL))),
   constraint listener_status_check CHECK ((status = ANY (ARRAY['open'::text, 'done'::text, 'closed'::text]))),

@@ -60,6 +60,7 @@ import { Migration202611231807Openid } from './202611231807-openid.ts';
 import { Migration202611231817Erasure } from './202611231817-erasure.ts';
 import { Migration202611232106AuditDoor } from './202611232106-audit-door.ts';
 import { Migration202611232130Claims } from './202611232130-claims.ts';
+import { Migration202611281800RestoredListeners } from './202611281800-restored-listeners.ts';
 import { Migration202611281730TraceState } from './202611281730-trace-state.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
 import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
@@ -132,6 +133,7 @@ export const migrations = [
   { name: '202611281720-transfers', class: Migration202611281720Transfers },
   { name: '202611281725-team-ends', class: Migration202611281725TeamEnds },
   { name: '202611281755-file-totals', class: Migration202611281755FileTotals },
+  { name: '202611281800-restored-listeners', class: Migration202611281800RestoredListeners },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -2,31 +2,23 @@
  * Listeners of runs: opened by a `listen` task, with the events since the run began, asked for more, closed.
  * `em` is in the transaction that also appends to the run's log, so the run's row is locked.
  */
-import type { ListenerSpec, TakenEvents } from '../../contracts/listening.ts';
+import type { TakenEvents } from '../../contracts/listening.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { audienceOf, readInbox, type Audience } from './inbox.ts';
+import { findAgain, openAgain, stateAfterTaken, type NewListener } from './listener-again.ts';
 import { insertKeys, lockListeners, NOTHING_YET, readTaken, type ListenerRow } from './listener-rows.ts';
-import { consume, isSettled } from './match.ts';
-import { createRests } from './rests.ts';
 
-export interface NewListener {
-  id: string;
-  run_id: string;
-  task: string;
-  visit: number;
-  spec: ListenerSpec;
-  /** The listener of the run that this one retries, and the last event that it has worked on. */
-  resumes?: { id: string; seq: number };
-}
-
-/** @returns the first events, and up to which event the retried run has worked. Repeating it is harmless. */
+/**
+ * The run may have the listener already, from before a restore. Repeating it is harmless.
+ * @returns the first events, and up to which event the retried run has worked
+ */
 export async function openListener(
   em: EntityManager,
   listener: NewListener,
 ): Promise<TakenEvents & { after: number }> {
   const audience = await audienceOf(em, listener.run_id);
-  const [known] = await lockListeners(em, [listener.id]);
+  const known = await findAgain(em, listener, audience);
   if (!known) await insertListener(em, listener, audience);
   const [row] = known ? [known] : await lockListeners(em, [listener.id]);
   if (!row) throw new Error('the listener was not stored');
@@ -79,21 +71,7 @@ async function takeOver(
       where l.id = ? and l.run_id = any(?::uuid[]) and e.seq <= ?`,
     [id, resumes.id, arrayLiteral(runs), resumes.seq],
   );
-  let state = NOTHING_YET;
-  let status: ListenerRow['status'] = 'open';
-  const rest = createRests();
-  let page: TakenEvents;
-  let after = 0;
-  do {
-    page = await readTaken(em, { id, status: 'open' }, after);
-    for (const { seq, event } of page.events) {
-      const consumed = consume(spec, state, event);
-      if (consumed?.done) status = 'done';
-      state = consumed?.state ?? state;
-      after = seq;
-      await rest();
-    }
-  } while (page.more && status === 'open' && !isSettled(spec, state));
+  const { state, status } = await stateAfterTaken(em, { id, spec });
   await em.execute('update listener set state = ?::jsonb, status = ? where id = ?', [
     JSON.stringify(state),
     status,
@@ -111,8 +89,10 @@ export async function takeEvents(
   { id, run_id: runId, after }: { id: string; run_id: string; after: number },
 ): Promise<TakenEvents> {
   const [row] = await lockListeners(em, [id]);
-  if (!row || row.run_id !== runId || row.status === 'closed') return { events: [], done: true, more: false };
-  return nextEvents(em, row, await audienceOf(em, runId), after);
+  const audience = await audienceOf(em, runId);
+  const open = row?.status === 'closed' ? await openAgain(em, row, audience) : row;
+  if (!open || open.run_id !== runId) return { events: [], done: true, more: false };
+  return nextEvents(em, open, audience, after);
 }
 
 async function nextEvents(
@@ -141,7 +121,7 @@ export async function closeListener(
   { id, run_id: runId, seq }: { id: string; run_id: string; seq: number },
 ): Promise<void> {
   const closed = await em.execute<object[]>(
-    `update listener set status = 'closed' where id = ? and run_id = ? returning 1`,
+    `update listener set status = 'closed', restored = false where id = ? and run_id = ? returning 1`,
     [id, runId],
   );
   if (closed.length === 0) return;

@@ -1,9 +1,7 @@
 /** Child runs: which of them end with their parent, and how they are retried. */
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { runWorkflowId } from '../../contracts/temporal.ts';
-import { createTemporalClient } from '../../temporal/client.ts';
 import type { Client } from '../support/app.ts';
+import { forgetActivity } from '../support/forget-activity.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
 import {
   endOf,
@@ -147,31 +145,6 @@ test('the output of a child is that of its task, or nothing with `return: none`'
   }
 });
 
-/** Puts a run's execution back to before it created its child, as a restore of an older Temporal does. */
-async function forgetChild(id: string): Promise<void> {
-  const { namespace } = platform.temporal;
-  const { connection, workflow: executions } = createTemporalClient(platform.temporal);
-  try {
-    const handle = executions.getHandle(runWorkflowId(id));
-    const events = (await handle.fetchHistory()).events ?? [];
-    const creation = events.findIndex(
-      (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'createChildRun',
-    );
-    const task = events.slice(0, creation).findLast((event) => event.workflowTaskCompletedEventAttributes);
-    await connection.workflowService.resetWorkflowExecution({
-      namespace,
-      workflowExecution: { workflowId: runWorkflowId(id) },
-      reason: 'a test',
-      requestId: randomUUID(),
-      workflowTaskFinishEventId: task?.eventId ?? null,
-      // None of the signals that came later.
-      resetReapplyExcludeTypes: [1],
-    });
-  } finally {
-    await connection.close();
-  }
-}
-
 test('a run whose Temporal was restored to before its child goes on with it, ended or not', async () => {
   const child = await workflow(question);
   const definition = { do: [{ sub: { run: { workflow: child } } }, { last: humanTask('Enough?') }] };
@@ -190,7 +163,7 @@ test('a run whose Temporal was restored to before its child goes on with it, end
   const isAsked = (tasks: RunRecord[]): boolean => tasks.length === 1;
   const asked = async (id = ''): Promise<RunRecord[]> => (await builder.get(`/hitl/tasks?run_id=${id}`)).body;
   await until(() => asked(ended), isAsked);
-  for (const id of [living, ended]) await forgetChild(id ?? '');
+  for (const id of [living, ended]) await forgetActivity(platform, id ?? '', 'createChildRun');
   await approve(children[0] ?? '');
   for (const id of [living, ended]) {
     await approve(id ?? '');

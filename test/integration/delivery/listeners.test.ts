@@ -9,10 +9,11 @@ import { EVENT } from '../../../contracts/run-events.ts';
 import { findListeners } from '../../../domain/events/find-listeners.ts';
 import { acceptEvents, type InboundCloudEvent } from '../../../domain/events/inbound.ts';
 import { catchUp } from '../../../domain/events/inbox.ts';
-import { openListener, takeEvents } from '../../../domain/events/listeners.ts';
+import { closeListener, openListener, takeEvents } from '../../../domain/events/listeners.ts';
 import { matchEvents } from '../../../domain/events/matcher.ts';
 import { offerToRuns, type InboundRow } from '../../../domain/events/offer.ts';
 import { SenderTurns } from '../../../domain/events/sender-turns.ts';
+import { AFTER_RESTORE } from '../../../domain/operations/after-restore.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import { insertListeners } from '../../support/listeners.ts';
@@ -64,10 +65,17 @@ async function startRun(): Promise<string> {
   return (await client.post(`/workflows/${body.id}/run`, {})).body.id;
 }
 
-const open = (runId: string, spec: ListenerSpec, resumes?: { id: string; seq: number }) => {
+let visits = 0;
+/** Of another visit each time, unless it is given. */
+const open = (
+  runId: string,
+  spec: ListenerSpec,
+  resumes?: { id: string; seq: number },
+  visit: number = ++visits,
+) => {
   const id = uuidv7();
   const more = resumes === undefined ? {} : { resumes };
-  const listener = { id, run_id: runId, task: '/do/0/wait', visit: 1, spec, ...more };
+  const listener = { id, run_id: runId, task: '/do/0/wait', visit, spec, ...more };
   return app.orm.em
     .fork()
     .transactional((em) => openListener(em, listener))
@@ -95,6 +103,71 @@ test('what a run has taken from its inbox is not offered to its next listen', as
   await accept(event('twice', 2));
   await match();
   expect(await takenBy(second.id)).toEqual([2]);
+});
+
+const several = (type: string): ListenerSpec => ({
+  ...specOf(type),
+  mode: 'any',
+  goes_on: true,
+  once: false,
+});
+const idsOf = async (runId: string): Promise<string[]> => {
+  const sql = 'select id from listener where run_id = ? order by id';
+  return (await app.orm.em.fork().execute<{ id: string }[]>(sql, [runId])).map(({ id }) => id);
+};
+const close = (runId: string, id: string, seq: number) =>
+  app.orm.em.fork().transactional((em) => closeListener(em, { id, run_id: runId, seq }));
+
+test('a run from before a restore finds the listener of the visit under its new id, with its events', async () => {
+  const run = await startRun();
+  const first = await open(run, several('again'), undefined, 1_001);
+  await accept(event('again', 1));
+  await match();
+  const second = await open(run, several('again'), undefined, 1_001);
+  expect(second).toMatchObject({ data: [1], done: false });
+  expect(await idsOf(run)).toEqual([second.id]);
+  await accept(event('again', 2));
+  await match();
+  expect(await takenBy(second.id)).toEqual([1, 2]);
+  expect(await takenBy(first.id)).toEqual([]);
+});
+
+test('a listener that was closed since gives the events that were worked on, and then the others', async () => {
+  const run = await startRun();
+  const first = await open(run, several('over'), undefined, 1_002);
+  await accept(event('over', 1), event('over', 2));
+  await match();
+  await close(run, first.id, 1);
+  const second = await open(run, several('over'), undefined, 1_002);
+  const more = second.more ? await take(run, second.id, 1) : { events: [] };
+  const data = [...second.data, ...more.events.map((each) => each.event['data'])];
+  expect(data).toEqual([1, 2]);
+  await accept(event('over', 3));
+  await match();
+  expect(await takenBy(second.id)).toEqual([1, 2, 3]);
+});
+
+test('a closed listener opens again for a run from before a restore only', async () => {
+  const run = await startRun();
+  const { id } = await open(run, several('closed'));
+  await accept(event('closed', 1));
+  await match();
+  await close(run, id, 1);
+  expect(await take(run, id)).toEqual({ events: [], done: true, more: false });
+  for (const sql of AFTER_RESTORE) await app.orm.em.fork().execute(sql);
+  expect(await take(run, id)).toMatchObject({ events: [{ seq: 1 }], done: false });
+  await close(run, id, 1);
+  expect(await take(run, id)).toEqual({ events: [], done: true, more: false });
+});
+
+test('a listener of other filters, at a visit that was that of another item, begins anew', async () => {
+  const run = await startRun();
+  await open(run, several('left'), undefined, 1_003);
+  await accept(event('left', 1), event('right', 2));
+  await match();
+  const second = await open(run, several('right'), undefined, 1_003);
+  expect(second).toMatchObject({ data: [2] });
+  expect(await idsOf(run)).toEqual([second.id]);
 });
 
 test("what a team takes from one sender reaches its workflows' runs as nobody else's event", async () => {
