@@ -14,6 +14,8 @@ const UNREAD_MS = 60_000;
  */
 const IDLE_MS = 65_000;
 
+const MAX_WAITING_LAYERS = 20;
+
 /**
  * Creates a server that does not listen yet. If the app needs the server's address, attach it later with
  * `serve(server, koa)`.
@@ -48,6 +50,8 @@ function trackRequests(server: Server): (socket: Socket) => boolean {
   server.on('request', ({ socket }, response) => {
     const add = (more: number): unknown => open.set(socket, (open.get(socket) ?? 0) + more);
     add(1);
+    // All layers of the app that count or measure requests wait for this; Node.js would suspect a leak.
+    response.setMaxListeners(MAX_WAITING_LAYERS);
     response.once('close', () => add(-1));
   });
   return (socket) => (open.get(socket) ?? 0) > 0;

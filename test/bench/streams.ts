@@ -17,10 +17,12 @@ import { createClient, startTestApp } from '../support/app.ts';
 import { writeDocsSection } from '../support/docs-section.ts';
 import { insertRun } from '../support/human-tasks.ts';
 import { runFolderVariable } from '../support/run-folder.ts';
+import { ownPort } from '../support/machine.ts';
 import { insertManyRows } from '../support/many-rows.ts';
 import { startProgram } from '../support/programs.ts';
 import { percentile } from './beside/in-turns.ts';
 import { residentKib } from './beside/processes.ts';
+import { openLiveHeap } from './live-heap.ts';
 
 const [streams = 1_000, tasks = 10_000, seconds = 120] = process.argv
   .slice(2)
@@ -59,12 +61,22 @@ const owner = people[0];
 if (!owner) throw new Error('nobody is there');
 const run = await insertRun(app.orm, { owner: owner.id, status: 'running' });
 const temporal = { address: '127.0.0.1:1', namespace: 'none', taskQueue: 'none' };
+const inspectorPort = await ownPort();
 const api = await startProgram(
   'api',
   { ...app, temporal },
-  { STREAMS_PER_USER: '0', STREAMS_PER_ADDRESS: '0', LOG_LEVEL: 'fatal' },
+  {
+    STREAMS_PER_USER: '0',
+    STREAMS_PER_ADDRESS: '0',
+    LOG_LEVEL: 'fatal',
+    // A busy machine would end streams.
+    API_MAX_DELAY_MS: '60000',
+    NODE_OPTIONS: `--inspect=127.0.0.1:${inspectorPort}`,
+  },
 );
 const residentMib = (): number => residentKib(api.pid()) / 1024;
+
+const heap = await openLiveHeap(inspectorPort);
 
 const before = residentMib();
 let received = 0;
@@ -93,6 +105,8 @@ function openStream(n: number): Promise<IncomingMessage> {
 
 /** In each tenth of the time, the most MiB. */
 const peaks: number[] = [];
+/** After each tenth of the time, what JavaScript needs. */
+const needed: number[] = [];
 const times: number[] = [];
 /** Until all streams have what arrived in a second. */
 const delays: number[] = [];
@@ -118,8 +132,11 @@ for (let tick = 0; (performance.now() - begun) / 1_000 < seconds; tick++) {
   times.push(performance.now() - looked);
   const tenth = Math.min(9, Math.floor(((performance.now() - begun) / 1_000 / seconds) * 10));
   peaks[tenth] = Math.max(peaks[tenth] ?? 0, residentMib());
+  if (needed.length < tenth) needed.push(await heap.mib());
   await sleep(Math.max(0, begun + (tick + 1) * 1_000 - performance.now()));
 }
+needed.push(await heap.mib());
+heap.close();
 await api.kill();
 await app.close();
 await postgres.stop();
@@ -137,11 +154,12 @@ const body = [
     `${mib(before)} MiB before, ${mib(opened)} MiB with all streams open ` +
     `(${(((opened - before) * 1024) / streams).toFixed(0)} KiB each); then ${slow} more ` +
     `clients open streams and ` +
-    'do not read them. The most in each tenth of the time, MiB:',
+    'do not read them. In each tenth of the time, MiB:',
   '',
-  `| ${peaks.map((_, index) => `${(index + 1) * 10} %`).join(' | ')} |`,
-  `| ${peaks.map(() => '---:').join(' | ')} |`,
-  `| ${peaks.map(mib).join(' | ')} |`,
+  `| | ${peaks.map((_, index) => `${(index + 1) * 10} %`).join(' | ')} |`,
+  `| --- | ${peaks.map(() => '---:').join(' | ')} |`,
+  `| most resident | ${peaks.map(mib).join(' | ')} |`,
+  `| heap after a garbage collection | ${needed.map(mib).join(' | ')} |`,
   '',
   `The streams got ${received.toLocaleString('en-US')} events of ` +
     `${(appended * streams).toLocaleString('en-US')}. ` +

@@ -22,6 +22,7 @@ import { describeFault, planFaults, type Fault } from './plan.ts';
 import { startFaultyPlatform, type FaultyPlatform } from './platform.ts';
 import { listOf, tableOf } from './report.ts';
 import { setUp, WEBHOOK_TYPES, type Scene } from './setup.ts';
+import { untilSchedulesAreCurrent } from './due-schedules.ts';
 import { createTroublemaker } from './troubles.ts';
 
 /** Once all is healed, what makes no progress for so long is stuck; the rest may need long. */
@@ -34,6 +35,8 @@ const LOOK_MS = 1_000;
 const SETTLE_MS = 45_000;
 /** Temporal learns of a new schedule, and that one is paused, by the reconciler. */
 const SCHEDULES_MS = 15_000;
+/** The workflows that start by the clock. */
+const CLOCKS = ['clock', 'turns'];
 
 const { values } = parseArgs({
   options: {
@@ -100,6 +103,8 @@ async function loadAndFaults(on: FaultyPlatform, scene: Scene): Promise<Evidence
   const due: DueTimes = { from: loadBegan + SCHEDULES_MS, to: healed };
   // A time whose start is still under way would be skipped.
   await sleep(SETTLE_MS);
+  const clocks = CLOCKS.map((name) => scene.workflows[name]);
+  await untilSchedulesAreCurrent(on.databaseUrl, clocks, healed);
   await pauseSchedules(on, scene);
   const tries = setTimeout(() => load.giveUp(), CLIENTS_MS);
   await load.done;
@@ -152,7 +157,7 @@ async function pauseSchedules(on: FaultyPlatform, scene: Scene): Promise<void> {
     seen: nothingSeen(),
     hasTime: () => true,
   });
-  for (const name of ['clock', 'turns'])
+  for (const name of CLOCKS)
     await owner.ask('PATCH', `/workflows/${scene.workflows[name]}/schedule`, { paused: true });
 }
 
