@@ -74,9 +74,9 @@ async function createdBefore(
 ): Promise<string | null> {
   const event = batch.events.find(({ data }) => data['child_run_id'] === child_run_id);
   const [row] = await em.execute<{ id: string }[]>(
-    `select c.id from run_event e join run c on c.id = (e.data ->> 'child_run_id')::uuid
-      where e.run_id = ? and e.key = ? and c.parent_run_id = e.run_id and c.id <> ?`,
-    [run_id, event?.key ?? '', child_run_id],
+    `select c.id from run c
+      where c.id = (log_data(?::uuid, ?) ->> 'child_run_id')::uuid and c.parent_run_id = ?::uuid and c.id <> ?`,
+    [run_id, event?.key ?? '', run_id, child_run_id],
   );
   return row?.id ?? null;
 }

@@ -33,9 +33,9 @@ async function askedBefore(
   );
   const [row] = await em.execute<{ id: string; decided: boolean }[]>(
     `select t.id, t.status = 'decided' as decided
-       from run_event e join hitl_task t on t.id = (e.data ->> 'hitl_task_id')::uuid
-      where e.run_id = ? and e.key = ? and t.run_id = e.run_id and t.id <> ?`,
-    [run_id, created?.key ?? '', human.id],
+       from hitl_task t
+      where t.id = (log_data(?::uuid, ?) ->> 'hitl_task_id')::uuid and t.run_id = ?::uuid and t.id <> ?`,
+    [run_id, created?.key ?? '', run_id, human.id],
   );
   if (!row) return null;
   return { task_id: row.id, decision: row.decided ? await readDecisionPayload(em, row.id) : null };

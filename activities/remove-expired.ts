@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
 import { removeRestingSessions } from '../domain/conversations/sessions.ts';
+import { beginSweep, dropEmptyPartitions, makeComingPartitions, sweep } from '../domain/retention/log.ts';
 import { removeEndedRuns, removeOldPayloads } from '../domain/retention/remove.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -15,6 +16,7 @@ export function removeExpiredActivity({
   return async () => {
     const removed = { runs: 0, payloads: 0, files: 0, sessions: 0 };
     const deadline = Date.now() + BUDGET_MS;
+    const made = await makeComingPartitions(orm.em.fork());
     let more = true;
     while (more && Date.now() < deadline) {
       Context.current().heartbeat();
@@ -31,6 +33,28 @@ export function removeExpiredActivity({
     }
     if (removed.runs + removed.payloads + removed.sessions > 0)
       logger.info(removed, 'removed expired runs, payloads and conversations');
-    return { runs: removed.runs, payloads: removed.payloads, more };
+    const dropped = await dropEmptyPartitions(orm.em.fork(), retentionDays);
+    if (made.length + dropped.length > 0) logger.info({ made, dropped }, 'changed partitions of the log');
+    const isSwept = await sweepLog({ orm, retentionDays, deadline, logger });
+    return { runs: removed.runs, payloads: removed.payloads, more: more || !isSwept };
   };
+}
+
+/** @returns whether nothing is left */
+async function sweepLog({
+  orm,
+  retentionDays,
+  deadline,
+  logger,
+}: Pick<ActivityDeps, 'orm' | 'retentionDays' | 'logger'> & { deadline: number }): Promise<boolean> {
+  let removed = 0;
+  let position = await beginSweep(orm.em.fork(), retentionDays);
+  while (position.left.length > 0 && Date.now() < deadline) {
+    Context.current().heartbeat();
+    const { next, events } = await sweep(orm.em.fork(), position);
+    position = next;
+    removed += events;
+  }
+  if (removed > 0) logger.info({ events: removed }, 'removed events of removed runs');
+  return position.left.length === 0;
 }

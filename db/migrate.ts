@@ -3,6 +3,7 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import pg from 'pg';
 
+import { divideLog } from './divide-log.ts';
 import { applyFunctions, changedFunctions, functionsAreCurrent } from './apply-functions.ts';
 import { MigrationRefused, ranAllFormer } from './former-migrations.ts';
 import { MIGRATION_TABLE, readMigrationState, type MigrationState } from './migration-state.ts';
@@ -22,7 +23,10 @@ export interface MigrateOptions {
   only?: readonly string[];
 }
 
-/** Runs all pending migrations in one transaction. Waits while another process migrates. */
+/**
+ * Runs all pending migrations in one transaction, and then makes the partitions that are missing. Waits while
+ * another process migrates.
+ */
 export async function migrate(url: string, { only }: MigrateOptions = {}): Promise<Migrated> {
   const lock = new pg.Client({ connectionString: url, application_name: 'cadenza-migrate' });
   await lock.connect();
@@ -33,9 +37,12 @@ export async function migrate(url: string, { only }: MigrateOptions = {}): Promi
     );
     const pending = pendingOf(state, only);
     const isPart = pendingOf(state).length > pending.length;
-    if (pending.length === 0 && (isPart || functionsAreCurrent(state.functions)))
-      return { migrations: [], functions: [] };
-    return await bringUpToDate(url, state, { pending, isPart });
+    const isCurrent = pending.length === 0 && (isPart || functionsAreCurrent(state.functions));
+    const done = isCurrent
+      ? { migrations: [], functions: [] }
+      : await bringUpToDate(url, state, { pending, isPart });
+    if (!isPart) await divideLog(async (sql) => (await lock.query(sql)).rows);
+    return done;
   } finally {
     await lock.end();
   }

@@ -1610,6 +1610,8 @@ create table run (
   by_grant boolean not null default false,
   traceparent text,
   tracestate text,
+  last_tx xid8 default pg_current_xact_id(),
+  execution text,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint run_parent_run_id_fkey FOREIGN KEY (parent_run_id) REFERENCES run(id),
@@ -1640,6 +1642,7 @@ CREATE INDEX run_team ON public.run USING btree (team_id, id DESC) WHERE (team_i
 CREATE INDEX run_with_budget ON public.run USING btree (owner_id, id) WHERE (budget_id = id);
 CREATE INDEX run_workflow ON public.run USING btree (workflow_id, id DESC);
 CREATE TRIGGER run_ended AFTER UPDATE OF status ON public.run FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION notify_ended_call();
+CREATE TRIGGER run_log AFTER DELETE ON public.run REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION remove_run_log();
 
 create table run_checkpoint (
   run_id uuid not null,
@@ -1661,10 +1664,9 @@ create table run_event (
   tx xid8 not null default pg_current_xact_id(),
   gpos bigint not null generated always as identity,
   constraint run_event_pkey PRIMARY KEY (run_id, seq),
-  constraint run_event_run_id_key_key UNIQUE (run_id, key),
-  constraint run_event_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
-);
-CREATE INDEX run_event_position ON public.run_event USING btree (tx, gpos);
+  constraint run_event_run_id_key_key UNIQUE (run_id, key)
+) partition by RANGE (run_id);
+CREATE INDEX run_event_position ON ONLY public.run_event USING btree (tx, gpos);
 
 create table run_file (
   run_id uuid not null,
@@ -2201,9 +2203,12 @@ create table write_pause (
 -- function counts_call(p_budget budget, p_agent uuid) returns boolean
 -- function decide_at_once(p_run uuid, p_version text, p_given json, p_is_vote boolean, p_status text, p_audit json, p_events json, p_notice json, p_entry json) returns text
 -- function decide_human_task(p_run uuid, p_decision json, p_status text, p_audit json, p_events json, p_notice json) returns text
+-- function drop_log_partition(p_name text) returns boolean
 -- function end_lone_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json, p_outcomes json) returns jsonb
 -- function end_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json) returns jsonb
 -- function end_turn(p_run uuid, p_key text, p_agent uuid, p_failed boolean, p_failures integer, p_within interval, p_open_for interval) returns text
+-- function events_after(p_run uuid, p_after integer, p_levels text[], p_task text, p_limit integer) returns SETOF run_event
+-- function events_before(p_run uuid, p_before integer, p_after integer, p_levels text[], p_task text, p_limit integer) returns SETOF run_event
 -- function follow_budget() returns trigger
 -- function follow_run_status(p_run uuid, p_asked_before uuid[], p_projection jsonb, p_seq integer) returns boolean
 -- function handing_over_to(p_user uuid) returns uuid[]
@@ -2215,6 +2220,10 @@ create table write_pause (
 -- function keep_outcomes(p_run uuid, p_outcomes json) returns boolean
 -- function keep_task_text() returns trigger
 -- function lock_human_task(p_run uuid, p_task uuid, OUT run_status text, OUT version text, OUT now text, OUT late boolean) returns record
+-- function log_after(p_tx xid8, p_gpos bigint) returns timestamp with time zone
+-- function log_data(p_run uuid, p_key text) returns json
+-- function make_log_partition(p_name text, p_from uuid, p_to uuid, p_move integer) returns boolean
+-- function newest_log_tx() returns xid8
 -- function notify_account_change() returns trigger
 -- function notify_ended_call() returns trigger
 -- function oldest_open_transaction() returns xid8
@@ -2222,6 +2231,8 @@ create table write_pause (
 -- function prune_audit(days integer, after_seal bigint, max_seals integer) returns TABLE(seal bigint, hash bytea, entries bigint)
 -- function quota_of(p_holder uuid, p_name text) returns bigint
 -- function read_log(p_tx xid8, p_gpos bigint, p_limit integer) returns TABLE(oldest text, behind boolean, tx text, gpos text, run_id uuid, seq integer, type text, at timestamp with time zone, level text, task text, message text, data json, run_owner_id uuid, run_team_id uuid, run_is_child boolean, run_is_open boolean, workflow_id uuid, workflow_name text)
+-- function read_traced_log(p_tx xid8, p_gpos bigint, p_limit integer, p_ends text[]) returns TABLE(oldest text, tx text, gpos text, run_id uuid, type text, task text, traceparent text, visit integer)
+-- function remove_run_log() returns trigger
 -- function rights_held(principal uuid) returns uuid[]
 -- function roll_budget(p_subject uuid) returns void
 -- function run_is_live(status text) returns boolean

@@ -10,14 +10,15 @@
 -- row's. `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
 -- the run has received.
 --
--- A run began when its log says so, hence no step of it is longer than the run.
+-- A run began when its log says so, hence no step of it is longer than the run. One plan for each connection:
+-- with others, each statement on the log would be planned again for its partitions.
 --
 -- The result is `{closed: true}` where the run is over, else `signalled` and, each time that the run's events
 -- or tasks pass a multiple of 64, what its tree of runs has come to.
 create or replace function append_run_events(
   p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]
 ) returns jsonb
-language plpgsql set enable_seqscan = off as $$
+language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   r record;
   e record;
@@ -25,6 +26,7 @@ declare
   added int := 0;
   tasks_added int := 0;
   began timestamptz;
+  first_execution text;
   emitted int := 0;
   noticed int := 0;
   tree jsonb;
@@ -32,19 +34,20 @@ declare
   signalled int := 0;
 begin
   select id, status, projection_counter, waiting_on, last_seq, parent_run_id, owner_id, root_run_id,
-         workflow_id, task_count
+         workflow_id, task_count, last_tx
     into r from run where id = p_run for no key update;
   if not found or run_is_over(r.status) then
     return '{"closed": true}';
   end if;
 
-  if json_array_length(p_events) > 0 then
-    -- A run's events keep their order in the log of all runs too. A transaction may have begun before the one
-    -- that wrote the last event, and have got the run's lock after it: it takes that one's place. No reader is
-    -- past it while this transaction is open.
-    select greatest(pg_current_xact_id(), l.tx) into tx_now
-      from run_event l where l.run_id = p_run order by l.seq desc limit 1;
-    tx_now := coalesce(tx_now, pg_current_xact_id());
+  -- A run's events keep their order in the log of all runs too. A transaction may have begun before the one
+  -- that wrote the last event, and have got the run's lock after it: it takes that one's place. No reader is
+  -- past it while this transaction is open.
+  tx_now := greatest(pg_current_xact_id(), r.last_tx);
+  if r.last_tx is null then
+    -- The run is older than these columns.
+    tx_now := greatest(tx_now, (select l.tx from run_event l where l.run_id = p_run order by l.seq desc limit 1));
+    first_execution := log_data(p_run, 'run:started') ->> 'execution';
   end if;
 
   -- Small statements for each event, and only those that it needs: to prepare one large statement for all of
@@ -69,6 +72,7 @@ begin
     end if;
     if e.begins then
       began := least(began, e.at);
+      first_execution := coalesce(first_execution, e.data ->> 'execution');
     end if;
     if e.emits then
       emitted := emitted + 1;
@@ -157,7 +161,8 @@ begin
       added := added + 1;
     end if;
     update run
-       set last_seq = r.last_seq + added, task_count = r.task_count + tasks_added,
+       set last_seq = r.last_seq + added, last_tx = tx_now, task_count = r.task_count + tasks_added,
+           execution = coalesce(execution, first_execution),
            projection_counter = (p_projection ->> 'counter')::bigint,
            status = p_projection ->> 'status', waiting_on = p_projection -> 'waiting_on',
            waiting_count = coalesce((p_projection ->> 'waiting_count')::int,
@@ -175,8 +180,8 @@ begin
     end if;
   elsif added > 0 then
     update run
-       set last_seq = r.last_seq + added, task_count = r.task_count + tasks_added,
-           started_at = coalesce(started_at, began)
+       set last_seq = r.last_seq + added, last_tx = tx_now, task_count = r.task_count + tasks_added,
+           execution = coalesce(execution, first_execution), started_at = coalesce(started_at, began)
      where id = p_run;
   end if;
 

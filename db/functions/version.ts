@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611281837;
-export const functionsDigest = 'a496d5cd8748ffbeb46688cfcc990fafcfa8e3c92f2035f89b22b8300cf47c91';
+export const functionsVersion = 202611281815;
+export const functionsDigest = '1c0aa7c0a13f4a3a537fb09ba4147dbc06b676f895f56bc46d3528ec14d9f6e5';

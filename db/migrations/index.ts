@@ -67,6 +67,7 @@ import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in
 import { Migration202611281720Transfers } from './202611281720-transfers.ts';
 import { Migration202611281725TeamEnds } from './202611281725-team-ends.ts';
 import { Migration202611281755FileTotals } from './202611281755-file-totals.ts';
+import { Migration202611281720PartitionedLog } from './202611281720-partitioned-log.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -134,6 +135,7 @@ export const migrations = [
   { name: '202611281725-team-ends', class: Migration202611281725TeamEnds },
   { name: '202611281755-file-totals', class: Migration202611281755FileTotals },
   { name: '202611281800-restored-listeners', class: Migration202611281800RestoredListeners },
+  { name: '202611281720-partitioned-log', class: Migration202611281720PartitionedLog },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -28,8 +28,7 @@ export class OtherSchema extends Error {
  */
 export async function loadDatabase({ client, folder, dump, say }: LoadOptions): Promise<void> {
   await refuseOther(client, dump.tables);
-  for (const { parent, name, bound } of dump.partitions)
-    await client.query(`create table if not exists ${quoted(name)} partition of ${quoted(parent)} ${bound}`);
+  await replacePartitions(client, dump.partitions);
   const names = dump.tables.map(({ name }) => name);
   const keys = await foreignKeys(client);
   for (const { table, name } of keys)
@@ -67,6 +66,18 @@ async function refuseOther(client: pg.Client, dumped: readonly DumpedTable[]): P
         ...(added.length > 0 ? [`the backup lacks ${added.slice(0, 10).join(', ')}`] : []),
       ].join(', and ')}.`,
     );
+}
+
+/** With the partitions of the backup, which may be of other months. */
+async function replacePartitions(client: pg.Client, partitions: DumpedDatabase['partitions']): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select inhrelid::regclass::text as name from pg_inherits i join pg_class c on c.oid = i.inhparent
+      where c.relkind = 'p' and c.relname = any($1)`,
+    [partitions.map(({ parent }) => parent)],
+  );
+  for (const { name } of rows) await client.query(`drop table ${name}`);
+  for (const { parent, name, bound } of partitions)
+    await client.query(`create table ${quoted(name)} partition of ${quoted(parent)} ${bound}`);
 }
 
 interface ForeignKey {

@@ -42,9 +42,8 @@ interface Watcher {
 export async function fanOut({ orm, kinds }: FanOutDeps): Promise<FannedOut> {
   const em = orm.em.fork();
   const position = await readCursor(em);
-  const [look] = await em.execute<{ events: boolean | null; targets: boolean }[]>(
-    `select (select (e.tx, e.gpos) > (?::xid8, ?::bigint)
-               from run_event e order by e.tx desc, e.gpos desc limit 1) as events,
+  const [look] = await em.execute<{ events: boolean; targets: boolean }[]>(
+    `select log_after(?::xid8, ?::bigint) is not null as events,
             exists (select 1 from delivery_target where active) as targets`,
     [position.tx, position.gpos],
   );

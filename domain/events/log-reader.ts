@@ -84,8 +84,7 @@ export async function readLog(
 
 /**
  * The same with conditions that differ from reader to reader, so it is planned for each. One statement, so
- * that the oldest open transaction and the events come from one snapshot. The newest event is found at the
- * end of the index; with `exists` the planner would scan the table.
+ * that the oldest open transaction and the events come from one snapshot.
  */
 function readSome(
   em: EntityManager,
@@ -99,8 +98,7 @@ function readSome(
   if (workflowId !== undefined) where.add('r.workflow_id = ?', workflowId);
   return em.execute<PageRow[]>(
     `with now as materialized (
-       select s.oldest, coalesce((select h.tx >= s.oldest from run_event h
-                                   order by h.tx desc, h.gpos desc limit 1), false) as behind
+       select s.oldest, coalesce(newest_log_tx() >= s.oldest, false) as behind
          from (select oldest_open_transaction() as oldest) s
      )
      select now.oldest::text as oldest, now.behind, p.*

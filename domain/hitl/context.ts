@@ -81,8 +81,8 @@ async function readSteps(
        select id, retry_of, 0 as depth from run where id = ?
        union all
        select r.id, r.retry_of, c.depth + 1 from chain c join run r on r.id = c.retry_of where c.depth < ?)
-     select wanted.reference, last.skipped, last.status, e.data -> 'output' as output,
-            coalesce((e.data ->> 'output_omitted')::boolean, false) as omitted
+     select wanted.reference, last.skipped, last.status, done.data -> 'output' as output,
+            coalesce((done.data ->> 'output_omitted')::boolean, false) as omitted
        from (select task as reference, items from json_to_recordset(?::json) as w (task text, items int[])
             ) wanted
        cross join lateral (
@@ -92,19 +92,16 @@ async function readSteps(
                                   where run_id = c.id and reference = wanted.reference and visit > 0
                                     and (wanted.items is null or items = wanted.items)
                                   order by visit desc limit 1) t on true
-              cross join lateral (select exists (
-                     select from run_event e
-                      where wanted.items is null and e.run_id = c.id
-                        and e.key = wanted.reference || '#' || (coalesce(t.visit, 0) + 1) || ':skipped'
+              cross join lateral (select (wanted.items is null and log_data(
+                       c.id, wanted.reference || '#' || (coalesce(t.visit, 0) + 1) || ':skipped') is not null
                    ) or (wanted.items is not null and t.visit is null and exists (
                      select from run_event e
                       where e.run_id = c.id and e.task = wanted.reference and e.type = ?
                         and (e.data -> 'items')::jsonb = to_jsonb(wanted.items))) as skipped) s
              where t.visit is not null or s.skipped
              order by c.depth limit 1) last
-       left join run_event e
-              on e.run_id = last.run_id and not last.skipped
-             and e.key = wanted.reference || '#' || last.visit || ':completed'`,
+       cross join lateral (select case when not last.skipped then log_data(
+              last.run_id, wanted.reference || '#' || last.visit || ':completed') end as data) done`,
     [runId, MAX_RETRIES, JSON.stringify(wanted), EVENT.taskSkipped],
   );
   return new Map(rows.map((row) => [row.reference, row]));

@@ -167,10 +167,9 @@ function histograms(rows: readonly Bucket[]): HumanDay[] {
 async function eventLag(em: EntityManager): Promise<number> {
   const [row] = await em.execute<{ lag: number }[]>(
     `select coalesce(greatest(extract(epoch from clock_timestamp() - (
-       select e.at from run_event e, delivery_cursor c
-        where c.name = 'fan_out' and (e.tx, e.gpos) > (c.tx, c.gpos)
-          and exists (select 1 from delivery_target where active)
-        order by e.tx, e.gpos limit 1)), 0), 0)::float8 as lag`,
+       select log_after(c.tx, c.gpos) from delivery_cursor c
+        where c.name = 'fan_out' and exists (select 1 from delivery_target where active))), 0), 0)::float8
+       as lag`,
   );
   return row?.lag ?? 0;
 }

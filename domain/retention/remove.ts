@@ -1,13 +1,14 @@
 /**
  * Removes data `RETENTION_DAYS` after its end (docs/interface.md#keeping-and-removing): runs with everything
- * that references them (events, pins, tasks, human tasks, signals, checkpoints, invocations, deliveries),
- * and the payloads of Temporal histories. Audit rows and usage have no foreign keys and stay. Files that the
+ * that references them (pins, tasks, human tasks, signals, checkpoints, invocations, deliveries), their events
+ * (log.ts), and the payloads of Temporal histories. Audit rows and usage have no foreign keys and stay. Files that the
  * platform stored for runs are removed with the last run that uses them; files that users uploaded stay
  * until the users delete them.
  */
 import { LIVE_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
+import { removeEventsUnlessWaiting, waitingPartitions } from './log.ts';
 
 /** Limits of one statement, so that it does not hold locks for long. EVENTS is approximate. */
 const RUNS = 100;
@@ -21,8 +22,11 @@ const PAYLOADS = 100;
  */
 export function removeEndedRuns(em: EntityManager, days: number): Promise<{ runs: number; files: string[] }> {
   return em.transactional(async (tx) => {
+    const waiting = await waitingPartitions(tx, days);
+    await tx.execute(`select set_config('cadenza.leaves_logs', 'on', true)`);
     const { runs, files } = await deleteRuns(tx, { days });
-    return { runs, files: await deleteUnusedFiles(tx, files) };
+    await removeEventsUnlessWaiting(tx, runs, waiting);
+    return { runs: runs.length, files: await deleteUnusedFiles(tx, files) };
   });
 }
 
@@ -35,15 +39,16 @@ export async function removeRunsOf(
   ownerId: string,
 ): Promise<{ runs: number; files: string[] }> {
   const { runs, files } = await deleteRuns(em, { ownerId });
-  return { runs, files: await deleteUnusedFiles(em, files) };
+  return { runs: runs.length, files: await deleteUnusedFiles(em, files) };
 }
 
 /** Which runs may go: those that ended so many days ago, or all ended ones of an owner. */
 type Removable = { days: number } | { ownerId: string };
 
-async function deleteRuns(em: EntityManager, which: Removable): Promise<{ runs: number; files: string[] }> {
+/** With their events, unless `cadenza.leaves_logs` is set. */
+async function deleteRuns(em: EntityManager, which: Removable): Promise<{ runs: string[]; files: string[] }> {
   const [days, ownerId] = 'days' in which ? [which.days, null] : [0, which.ownerId];
-  const [row] = await em.execute<{ runs: number; files: string[] }[]>(
+  const [row] = await em.execute<{ runs: string[]; files: string[] }[]>(
     `with over as (select clock_timestamp() - ? * interval '1 day' as at),
      old as (
        select r.id, r.last_seq, r.finished_at from run r
@@ -57,18 +62,18 @@ async function deleteRuns(em: EntityManager, which: Removable): Promise<{ runs: 
      batch as (select id, sum(last_seq) over (order by finished_at, id) - last_seq as events_before from old),
      over_now as (select id from batch where events_before < ?),
      used as (select distinct file_id from run_file where run_id in (select id from over_now)),
-     gone as (delete from run where id in (select id from over_now) returning 1),
+     gone as (delete from run where id in (select id from over_now) returning id),
      budgets as (
        delete from budget b
         where b.subject = 'run'
           and b.subject_id in (select r.budget_id from run r where r.id in (select id from over_now))
           and not exists (select from run r where r.budget_id = b.subject_id
                                               and r.id not in (select id from over_now)))
-     select (select count(*)::int from gone) as runs,
+     select (select coalesce(json_agg(id), '[]') from gone) as runs,
             (select coalesce(json_agg(file_id), '[]') from used) as files`,
     [days, ownerId, ownerId, RUNS, EVENTS],
   );
-  return row ?? { runs: 0, files: [] };
+  return row ?? { runs: [], files: [] };
 }
 
 /** Locks the files first: a run that starts using one of them is either seen, or finds it deleted. */

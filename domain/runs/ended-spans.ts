@@ -83,9 +83,7 @@ export async function openTraceCursor(em: EntityManager): Promise<void> {
      select ?, oldest_open_transaction(), -1
      on conflict (name) do update set tx = excluded.tx, gpos = -1
        where c.tx < excluded.tx
-         and exists (select from (select e.at from run_event e where (e.tx, e.gpos) > (c.tx, c.gpos)
-                                   order by e.tx, e.gpos limit 1) next
-                      where next.at < clock_timestamp() - ? * interval '1 minute')`,
+         and log_after(c.tx, c.gpos) < clock_timestamp() - ? * interval '1 minute'`,
     [CURSOR, OLDEST_MINUTES],
   );
 }
@@ -124,10 +122,8 @@ export async function readEndedSpans(em: EntityManager): Promise<EndedSpans> {
 
 /** Without a lock, so that workers that have nothing to do write nothing. */
 async function hasNews(em: EntityManager): Promise<boolean> {
-  const [row] = await em.execute<{ news: boolean | null }[]>(
-    `select (select (e.tx, e.gpos) > (c.tx, c.gpos) from run_event e order by e.tx desc, e.gpos desc limit 1)
-              as news
-       from delivery_cursor c where c.name = ?`,
+  const [row] = await em.execute<{ news: boolean }[]>(
+    `select log_after(c.tx, c.gpos) is not null as news from delivery_cursor c where c.name = ?`,
     [CURSOR],
   );
   return row?.news === true;
@@ -142,18 +138,10 @@ interface PageRow extends Position {
 }
 
 async function readPage(em: EntityManager, after: Position): Promise<{ rows: PageRow[]; oldest: string }> {
-  // One statement, as in log-reader.ts.
   const rows = await em.execute<(PageRow & { oldest: string })[]>(
-    `with now as materialized (select oldest_open_transaction() as oldest)
-     select now.oldest::text as oldest, p.* from now left join lateral (
-       select e.tx::text as tx, e.gpos::text as gpos, e.run_id, e.type, e.task, r.traceparent,
-              case when e.type = any(?::text[]) and r.traceparent is not null
-                   then (e.data ->> 'visit')::int end as visit
-         from run_event e join run r on r.id = e.run_id
-        where (e.tx, e.gpos) > (?::xid8, ?::bigint) and e.tx < now.oldest
-        order by e.tx, e.gpos limit ?) p on true
-      order by p.tx::bigint, p.gpos::bigint`,
-    [arrayLiteral(ENDS_TASK), after.tx, after.gpos, BATCH],
+    `select oldest, tx, gpos, run_id, type, task, traceparent, visit
+       from read_traced_log(?::xid8, ?::bigint, ?, ?::text[])`,
+    [after.tx, after.gpos, BATCH, arrayLiteral(ENDS_TASK)],
   );
   return {
     rows: rows.filter((row) => row.run_id !== null),

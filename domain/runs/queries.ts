@@ -148,7 +148,7 @@ const TAIL_COLUMNS = `
   (select json_agg(t order by t.seq, t.reference)
      from (select * from run_task where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
   (select json_agg(e order by e.seq)
-     from (select ${EVENT_COLUMNS} from run_event where run_id = ? order by seq desc limit ?) e) as events`;
+     from (select ${EVENT_COLUMNS} from events_before(?::uuid, null, 0, null, null, ?::int)) e) as events`;
 
 const TAIL = new Prepared(`select ${TAIL_COLUMNS}`);
 
@@ -299,8 +299,8 @@ export async function getRunTask(
   reference: string,
   visit: number | undefined,
 ): Promise<TaskVisit> {
-  const dataOf = (kind: string): string => `(select e.data from run_event e
-      where e.run_id = t.run_id and e.key = t.reference || '#' || t.visit || ':${kind}') as ${kind}`;
+  const dataOf = (kind: string): string =>
+    `log_data(t.run_id, t.reference || '#' || t.visit || ':${kind}') as ${kind}`;
   const where = new Conditions().add('t.run_id = ?', runId).add('t.reference = ?', reference);
   if (visit !== undefined) where.add('t.visit = ?', visit);
   const [task] = await em.execute<TaskVisit[]>(
@@ -324,14 +324,19 @@ export interface EventFilter {
   task?: string | undefined;
 }
 
+const LATER = new Prepared(
+  `select ${EVENT_COLUMNS} from events_after(?::uuid, ?::int, ?::text[], ?::text, ?::int) order by seq`,
+);
+const EARLIER = new Prepared(
+  `select ${EVENT_COLUMNS} from events_before(?::uuid, ?::int, ?::int, ?::text[], ?::text, ?::int)
+    order by seq desc`,
+);
+
 /** Oldest first, or newest first before an entry. */
 export async function listEvents(em: EntityManager, runId: string, filter: EventFilter): Promise<EventRow[]> {
-  const where = new Conditions().add('run_id = ?', runId);
-  const order = pageOfLog(where, filter, filter.cursor);
-  if (filter.levels) where.add('level = any(?::text[])', arrayLiteral(filter.levels));
-  if (filter.task) where.add('task = ?', filter.task);
-  return em.execute<EventRow[]>(
-    `select ${EVENT_COLUMNS} from run_event where ${where.sql} order by ${order} limit ?`,
-    [...where.values, filter.limit],
-  );
+  const { after, before, cursor, limit } = filter;
+  const kept = [filter.levels ? arrayLiteral(filter.levels) : null, filter.task ?? null, limit];
+  return before === undefined
+    ? LATER.execute<EventRow>(em, [runId, cursor ?? after, ...kept])
+    : EARLIER.execute<EventRow>(em, [runId, cursor ?? before, after, ...kept]);
 }

@@ -132,7 +132,8 @@ async function inputOf(
      select e.data from chain c
        join lateral (select visit from run_task where run_id = c.id and reference = ?
                        and visit > 0 order by visit desc limit 1) t on true
-       join run_event e on e.run_id = c.id and e.key = ? || '#' || t.visit || ':started'
+       cross join lateral (select log_data(c.id, ? || '#' || t.visit || ':started') as data) e
+      where e.data is not null
       order by c.depth limit 1`,
     [runId, MAX_RETRIES, reference, reference],
   );

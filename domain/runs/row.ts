@@ -71,8 +71,8 @@ const SMALL_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name
   r.scheduled_at,
   to_json(r.started_by) as started_by, r.agent_id, r.budget_id, r.last_seq,
   r.traceparent,
-  (select e.data ->> 'execution' from run_event e
-    where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,
+  case when r.last_tx is null then log_data(r.id, 'run:started') ->> 'execution' else r.execution end
+    as temporal_run_id,
   ${OPEN_COMMAND} as open_command,
   r.status = 'faulted' and exists (select from run_checkpoint c where c.run_id = r.id) as has_checkpoint,
   (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id,

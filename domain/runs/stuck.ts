@@ -95,8 +95,7 @@ async function unmoved(em: EntityManager, now: Date): Promise<string[]> {
        where ${isOneOf('r.status', ADVANCING_STATUSES)}
          and mod(abs(hashtext(r.id::text)::bigint), ?) = ?
          and case r.status
-               when 'running' then (select e.at from run_event e
-                                     where e.run_id = r.id order by e.seq desc limit 1)
+               when 'running' then (select e.at from events_before(r.id, null, 0, null, null, 1) e)
                                    < ?::timestamptz - interval '1 minute'
                else exists (select from jsonb_array_elements(r.waiting_on) w
                              where (w ->> 'until')::timestamptz

@@ -47,7 +47,7 @@ export async function explainAll(
       .fork()
       .execute<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(`explain (analyze, format json) ${sql}`, [...values]);
     for (const node of nodesOf(row?.['QUERY PLAN'][0]?.Plan)) {
-      const table = node['Relation Name'];
+      const table = node['Relation Name']?.replace(/^run_event_\w+$/, 'run_event');
       if (table === undefined || !tables.includes(table)) continue;
       if (node['Node Type'] === 'Seq Scan') scanned.push(`${table}: ${sql}`);
       const { 'Rows Removed by Filter': filtered = 0, 'Rows Removed by Index Recheck': rechecked = 0 } = node;

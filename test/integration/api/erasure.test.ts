@@ -34,8 +34,8 @@ const taskFor = (run: string, name: string): Promise<string> =>
 /** Every table in which the text occurs, in any column. */
 async function tablesWith(text: string): Promise<string[]> {
   const tables = await rows<{ name: string }>(
-    `select table_name as name from information_schema.tables
-      where table_schema = 'public' and table_type = 'BASE TABLE'`,
+    `select relname as name from pg_class
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`,
   );
   const found = await Promise.all(
     tables.map(async ({ name }) => {

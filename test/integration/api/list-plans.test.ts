@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { filteredLists, giveRows, idsOfLists, withIds } from '../../support/filtered-lists.ts';
+import { makeMonthsBefore } from '../../support/log-months.ts';
 import { insertManyRows, type ManyRows, type RowCounts } from '../../support/many-rows.ts';
 import { explainAll, keepStatements, type KeepStatements } from '../../support/plans.ts';
 
@@ -54,6 +55,7 @@ beforeAll(async () => {
   app = await startTestApp({ strictResponses: false });
   admin = await app.as('admin');
   const em = app.orm.em.fork();
+  await makeMonthsBefore(em, END_MS, 12);
   rows = await insertManyRows(em, COUNTS, END_MS);
   ids = await idsOfLists(em, rows);
   const user = await app.createUser();

@@ -4,6 +4,7 @@ import pg from 'pg';
 
 import { readLog, type LogFilter, type LogPage } from '../../../domain/events/log-reader.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
+import { makeMonthsBefore } from '../../support/log-months.ts';
 import { insertManyRows, type RowCounts } from '../../support/many-rows.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
@@ -21,12 +22,17 @@ const COUNTS: RowCounts = {
   notifications: 5,
   jobs: 5,
 };
+const END_MS = Date.UTC(2026, 0, 1);
+const MONTHS = 12;
+/** The page's beginning and the newest event are looked for in each partition. */
+const PARTITIONS_BUFFERS = 2 * 3 * (MONTHS + 4);
 const START = { tx: '0', gpos: '-1' };
 const PAGE = 'explain (analyze, buffers, format json) select * from read_log($1, $2, 20)';
 
 let database: TestDatabase;
 let app: TestApp;
 let client: pg.Client;
+let run: string;
 
 async function buffersOf(position: readonly [string, string]): Promise<number> {
   const { rows } = await client.query(PAGE, [...position]);
@@ -39,7 +45,11 @@ beforeAll(async () => {
   app = await startTestApp({ databaseUrl: database.url });
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
-  await insertManyRows(app.orm.em.fork(), COUNTS, Date.UTC(2026, 0, 1));
+  const em = app.orm.em.fork();
+  await makeMonthsBefore(em, END_MS, MONTHS);
+  await insertManyRows(em, COUNTS, END_MS);
+  run =
+    (await em.execute<{ id: string }[]>('select id from run order by id offset 10000 limit 1'))[0]?.id ?? '';
 });
 afterAll(async () => {
   await client.end();
@@ -56,9 +66,38 @@ test('a page reads little, wherever it begins, once it is planned', async () => 
   const planned = await buffersOf(['0', '-1']);
   expect(planned).toBeGreaterThan(0);
   // Each event costs a page of the index, one of the log, and a few for its run and workflow.
-  expect(await buffersOf(['0', '-1'])).toBeLessThan(400);
-  expect(await buffersOf([middle?.tx ?? '', middle?.gpos ?? ''])).toBeLessThan(400);
-  expect(await buffersOf(['9000000000000000000', '-1'])).toBeLessThan(50);
+  expect(await buffersOf(['0', '-1'])).toBeLessThan(400 + PARTITIONS_BUFFERS);
+  expect(await buffersOf([middle?.tx ?? '', middle?.gpos ?? ''])).toBeLessThan(400 + PARTITIONS_BUFFERS);
+  expect(await buffersOf(['9000000000000000000', '-1'])).toBeLessThan(50 + PARTITIONS_BUFFERS);
+});
+
+test.each([
+  ['log_data($1, $2)', 'event:1'],
+  ['(select count(*) from events_after($1, 0, null, null, $2::int))', '5'],
+  ['(select count(*) from events_before($1, null, 0, null, null, $2::int))', '5'],
+])('%s reads one partition, once it is planned', async (call, value) => {
+  const buffers = async (): Promise<number> => {
+    const { rows } = await client.query(`explain (analyze, buffers, format json) select ${call}`, [
+      run,
+      value,
+    ]);
+    const { Plan: plan } = rows[0]['QUERY PLAN'][0];
+    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+  };
+  await buffers();
+  expect(await buffers()).toBeLessThan(10);
+});
+
+test('log_after finds the first event after a position in all partitions', async () => {
+  const { rows } = await client.query(
+    `select log_after(e.tx, e.gpos) is not distinct from (select n.at from run_event n where (n.tx, n.gpos) > (e.tx, e.gpos)
+                                        order by n.tx, n.gpos limit 1) as "is"
+       from run_event e where e.gpos % 5000 = 1`,
+  );
+  expect(rows.length).toBeGreaterThan(3);
+  expect(new Set(rows.map((row) => row.is))).toEqual(new Set([true]));
+  const end = await client.query(`select log_after('9000000000000000000', 0) as at`);
+  expect(end.rows).toEqual([{ at: null }]);
 });
 
 test('all readers get the same events of the same runs, page by page', async () => {

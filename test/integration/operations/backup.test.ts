@@ -373,7 +373,7 @@ function rowsOf(url: string): Promise<Record<string, string[]>> {
     const found: Record<string, string[]> = {};
     for (const { name } of tables) {
       const { rows } = await client.query<{ row: string }>(
-        `select (to_jsonb(t) - 'tx' - 'from_tx' - 'seen_below' - 'gpos')::text as row
+        `select (to_jsonb(t) - 'tx' - 'last_tx' - 'from_tx' - 'seen_below' - 'gpos')::text as row
            from ${name} t order by 1`,
       );
       found[name] = rows.map(({ row }) => row);

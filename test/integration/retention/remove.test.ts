@@ -16,7 +16,7 @@ beforeAll(async () => {
   owner = (await t.user('builder')).id;
 });
 beforeEach(async () => {
-  await em().execute('truncate run, file, temporal_payload cascade');
+  await em().execute('truncate run, run_event, file, temporal_payload cascade');
 });
 afterAll(() => t.close());
 
@@ -107,7 +107,6 @@ test('a run is removed a number of days after its end, an unfinished one is kept
 test('removing a run removes its rows, except for audit rows and usage', async () => {
   const [gone, stays] = [await run({ ended: null }), await run({ ended: null })];
   const tables = [
-    'run_event',
     'run_pin',
     'run_task',
     'run_signal',

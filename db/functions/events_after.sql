@@ -1,0 +1,13 @@
+-- A page of a run's log, oldest first, with one plan for each connection (`log_data`): along the index, however
+-- few events the planner takes a run to have. Null as levels or task: all.
+create or replace function events_after(p_run uuid, p_after int, p_levels text[], p_task text, p_limit int)
+returns setof run_event
+language plpgsql stable rows 20 set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
+begin
+  return query
+  select * from run_event e
+   where e.run_id = p_run and e.seq > p_after
+     and (p_levels is null or e.level = any(p_levels)) and (p_task is null or e.task = p_task)
+   order by e.seq limit p_limit;
+end $$;
