@@ -37,7 +37,6 @@ interface Side {
   orm: Orm;
   owner: Actor;
   live: string[];
-  pid: number;
   code: Awaited<ReturnType<typeof load>>;
 }
 
@@ -88,8 +87,7 @@ async function prepare(name: string, folder: string, months: number | null): Pro
       [id, owner.id, id],
     );
   await em.execute('vacuum analyze');
-  const [row] = await em.execute<{ pid: number }[]>('select pg_backend_pid() as pid');
-  return { orm, owner, live, pid: row?.pid ?? 0, code };
+  return { orm, owner, live, code };
 }
 
 async function makeMonth(orm: Orm, ago: number): Promise<void> {
@@ -138,15 +136,18 @@ function processorUs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_US;
 }
 
-const perCall = async (
-  { pid }: Side,
-  count: number,
-  work: (n: number) => Promise<unknown>,
-): Promise<number> => {
+/** The process of the only connection, which is made anew after a while without work. */
+async function processOf({ orm }: Pick<Side, 'orm'>): Promise<number> {
+  const [row] = await orm.em.fork().execute<{ pid: number }[]>('select pg_backend_pid() as pid');
+  return row?.pid ?? 0;
+}
+
+async function perCall(side: Side, count: number, work: (n: number) => Promise<unknown>): Promise<number> {
+  const pid = await processOf(side);
   const begun = processorUs(pid);
   for (let n = 0; n < count; n++) await work(n);
   return (processorUs(pid) - begun) / count;
-};
+}
 
 let steps = 0;
 function step(): NewRunEvent[] {
@@ -215,7 +216,8 @@ async function remove(side: Side, isPartitioned: boolean): Promise<Removal> {
   await em.execute('checkpoint');
   const lsn = async (): Promise<number> =>
     Number((await em.execute<{ at: string }[]>(`select pg_current_wal_insert_lsn() - '0/0' as at`))[0]?.at);
-  const [from, processor, begun] = [await lsn(), processorUs(side.pid), performance.now()];
+  const pid = await processOf(side);
+  const [from, processor, begun] = [await lsn(), processorUs(pid), performance.now()];
   // The month is due only now, so its events are left for the drop.
   const days = Math.floor((Date.now() - monthStartMs(startMs, 1)) / DAY_MS) - 1;
   while ((await side.code.removeEndedRuns(side.orm.em.fork(), days)).runs > 0);
@@ -227,7 +229,7 @@ async function remove(side: Side, isPartitioned: boolean): Promise<Removal> {
   );
   return {
     seconds: (performance.now() - begun) / 1000,
-    processorSeconds: (processorUs(side.pid) - processor) / 1e6,
+    processorSeconds: (processorUs(pid) - processor) / 1e6,
     walMib: ((await lsn()) - from) / 2 ** 20,
     dropMs: performance.now() - dropping,
     logMib: Number(row?.bytes) / 2 ** 20,
