@@ -240,6 +240,19 @@ test('a budget that asks opens one human task for all branches, which go on once
   expect((await client.get(`/budgets/${agent.id}`)).body.reserved.invocations).toBe(0);
 });
 
+test('a budget also asks for a call that is alone in its run', async () => {
+  const agent = await service({ name: 'alone', budget: { max_invocations: 0, on_exceed: 'ask' } });
+  const run = await startRun(client, { do: [{ call: agentTask(agent.id, { input: {} }) }] });
+  const [task] = await until(
+    async (): Promise<any[]> => (await client.get(`/hitl/tasks?run_id=${run['id']}`)).body,
+    (list) => list.length > 0,
+  );
+  expect(task).toMatchObject({ title: 'Raise the budget of the agent alone?' });
+  await client.post(`/hitl/tasks/${task.id}/decision`, { decision: 'raise_once', payload: { amount: 1 } });
+  expect(await endOf(client, run)).toMatchObject({ status: 'completed', output: { id: 'c' } });
+  expect((await client.get(`/budgets/${agent.id}`)).body).toMatchObject({ used: { invocations: 1 } });
+});
+
 const questionsOf = async (runs: { id?: string }[]): Promise<any[]> => {
   const lists = await Promise.all(runs.map(({ id }) => client.get(`/hitl/tasks?run_id=${id}`)));
   return lists.flatMap(({ body }) => body);

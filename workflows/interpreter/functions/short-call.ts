@@ -99,13 +99,22 @@ async function callNow(
   try {
     const carried = { strand: task.env.strand, call: true, input: call.request };
     const result = await execution.journal.carry(carried, (batch) => call.run(batch, short, limitMs));
-    return outcomeOf(execution, task, result);
+    return finalOutcome(execution, task, result);
   } catch (error) {
     const queue = handedOverTo(error);
     if (queue !== null) return follow(execution, task, call, queue);
     await rethrowKnown(error, task);
     return null;
   }
+}
+
+/**
+ * Null if more has to follow, such as a question about a budget: the ordinary call finds the same result, and
+ * goes on with it.
+ */
+function finalOutcome(execution: Execution, task: Task, result: Invoked): Outcome | null {
+  const { ask, awaits, child, loop, process } = result;
+  return (ask ?? awaits ?? child ?? loop ?? process) ? null : outcomeOf(execution, task, result);
 }
 
 /** The activity watches the task's own timeout, with the words of an ordinary call. */
@@ -141,7 +150,7 @@ async function follow(
   try {
     const result = await (deadline === undefined ? wait() : withTaskDeadline(task, deadline, wait));
     execution.recorded(task);
-    return outcomeOf(execution, task, result);
+    return finalOutcome(execution, task, result);
   } catch (error) {
     execution.recorded(task);
     if (isCancellation(error)) throw error;
