@@ -12,25 +12,40 @@ export function declaredSecrets(
   input: Pick<CallHttpInput, 'run_id' | 'secrets'>,
 ): (name: string) => Promise<string | null> {
   // Read only if a secret is needed.
-  let ownerId: Promise<string> | null = null;
+  let rights: Promise<Rights> | null = null;
   return async (name) => {
     if (!input.secrets.includes(name))
       throw fault(
         'authorization',
         `The definition does not declare the secret ${JSON.stringify(name)} in use.secrets`,
       );
-    return deps.secret(await (ownerId ??= rightsOf(deps, input.run_id)), name);
+    const { owner_id: ownerId, unbound } = await (rights ??= rightsOf(deps, input.run_id));
+    if (unbound.includes(name))
+      throw fault(
+        'authorization',
+        `The secret ${JSON.stringify(name)} is not bound: it did not come along when the workflow changed ` +
+          'its owner or team. Name a secret in a new revision',
+      );
+    return deps.secret(ownerId, name);
   };
 }
 
+interface Rights {
+  owner_id: string;
+  /** The names that the run's revision may not read (domain/secrets/unbind.ts). */
+  unbound: string[];
+}
+
 /** A workflow's calls use the secrets of its team, else of its owner, whoever runs it. */
-async function rightsOf({ orm }: Pick<ActivityDeps, 'orm'>, runId: string): Promise<string> {
-  const [run] = await orm.em.fork().execute<{ owner_id: string }[]>(
-    `select coalesce(w.holder_id, r.owner_id) as owner_id
+async function rightsOf({ orm }: Pick<ActivityDeps, 'orm'>, runId: string): Promise<Rights> {
+  const [run] = await orm.em.fork().execute<Rights[]>(
+    `select coalesce(w.holder_id, r.owner_id) as owner_id,
+            array(select u.name from unbound_secret u
+                   where u.workflow_id = r.workflow_id and u.revision = r.workflow_revision) as unbound
        from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
     [runId],
   );
-  return run?.owner_id ?? '';
+  return run ?? { owner_id: '', unbound: [] };
 }
 
 const ADDRESS =

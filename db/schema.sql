@@ -1924,6 +1924,7 @@ create table transfer (
   "position" uuid,
   tried_at timestamp with time zone not null default clock_timestamp(),
   finished_at timestamp with time zone,
+  secrets jsonb,
   constraint transfer_pkey PRIMARY KEY (from_id),
   constraint transfer_from_id_fkey FOREIGN KEY (from_id) REFERENCES user_account(id),
   constraint transfer_requested_by_fkey FOREIGN KEY (requested_by) REFERENCES user_account(id),
@@ -1933,6 +1934,14 @@ CREATE INDEX transfer_open ON public.transfer USING btree (tried_at) WHERE (fini
 CREATE INDEX transfer_open_to ON public.transfer USING btree (to_id) WHERE (finished_at IS NULL);
 CREATE INDEX transfer_requested_by ON public.transfer USING btree (requested_by);
 CREATE INDEX transfer_to ON public.transfer USING btree (to_id);
+
+create table unbound_secret (
+  workflow_id uuid not null,
+  revision integer not null,
+  name text not null,
+  constraint unbound_secret_pkey PRIMARY KEY (workflow_id, revision, name),
+  constraint unbound_secret_workflow_id_revision_fkey FOREIGN KEY (workflow_id, revision) REFERENCES workflow_revision(workflow_id, revision) ON DELETE CASCADE
+);
 
 create table usage_day (
   user_id uuid not null,

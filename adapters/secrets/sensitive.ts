@@ -57,8 +57,7 @@ export async function loadSensitive(
   if (unbound !== null)
     throw fault(
       'configuration',
-      `The secret ${unbound} of this installed agent is not bound yet: ` +
-        'bind it in a new version and publish that',
+      `The secret ${unbound} of this agent is not bound yet: bind it in a new version and publish that`,
     );
   const values = new Map<string, string>();
   for (const name of placeholderNames(stored)) {

@@ -61,6 +61,7 @@ import { Migration202611231817Erasure } from './202611231817-erasure.ts';
 import { Migration202611232106AuditDoor } from './202611232106-audit-door.ts';
 import { Migration202611232130Claims } from './202611232130-claims.ts';
 import { Migration202611281800RestoredListeners } from './202611281800-restored-listeners.ts';
+import { Migration202611281855UnboundSecrets } from './202611281855-unbound-secrets.ts';
 import { Migration202611281730TraceState } from './202611281730-trace-state.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
 import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
@@ -136,6 +137,7 @@ export const migrations = [
   { name: '202611281755-file-totals', class: Migration202611281755FileTotals },
   { name: '202611281800-restored-listeners', class: Migration202611281800RestoredListeners },
   { name: '202611281720-partitioned-log', class: Migration202611281720PartitionedLog },
+  { name: '202611281855-unbound-secrets', class: Migration202611281855UnboundSecrets },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

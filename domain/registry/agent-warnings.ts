@@ -202,7 +202,7 @@ function unbound(agent: WarnedAgent): MissingReference[] {
           {
             pointer: `/${part}`,
             names_secret: true,
-            message: `the secret ${name} of this installed agent is not bound; invoking the agent will fault`,
+            message: `the secret ${name} of this agent is not bound; invoking the agent will fault`,
           },
         ];
   });

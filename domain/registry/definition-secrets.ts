@@ -23,17 +23,25 @@ export function secretsOf(definition: JsonObject): string[] {
   ].toSorted();
 }
 
+/** Like `secretsOf`, without those that are not bound. */
+export function boundSecretsOf(definition: JsonObject): string[] {
+  return secretNames(definition)
+    .filter((name) => !name.startsWith(UNBOUND))
+    .toSorted();
+}
+
 /**
  * A copy that reads each secret by the name that `bound` returns; for null, by a name that no store can
- * contain. Null if the definition computes a secret's name, for example with `$secrets | .name`.
+ * contain. `isUnbound`: whether it was not bound before. Null if the definition computes a secret's name, for example with `$secrets | .name`.
  */
 export function bindSecrets(
   definition: JsonObject,
-  bound: (name: string) => string | null,
+  bound: (name: string, isUnbound: boolean) => string | null,
 ): JsonObject | null {
   const rename = (name: string): string => {
-    const plain = name.startsWith(UNBOUND) ? name.slice(UNBOUND.length) : name;
-    return bound(plain) ?? `${UNBOUND}${plain}`;
+    const isUnbound = name.startsWith(UNBOUND);
+    const plain = isUnbound ? name.slice(UNBOUND.length) : name;
+    return bound(plain, isUnbound) ?? `${UNBOUND}${plain}`;
   };
   const names = secretNames(definition);
   if (names.length === 0) return definition;

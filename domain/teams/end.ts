@@ -4,6 +4,7 @@
  */
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
+import { unbindRevisions } from '../secrets/unbind.ts';
 
 /** Rows of one kind in one transaction. */
 const BATCH = 500;
@@ -46,6 +47,8 @@ async function endBatch(em: EntityManager, id: string): Promise<boolean> {
       id,
     ]);
   const workflows = await loseTeam(em, 'workflow', id);
+  // They were the team's, which has no secrets any more: its members may have named those of the owner.
+  await unbindRevisions(em, workflows, {});
   const sets = await em.execute<object[]>(
     `delete from applied_resource where ctid = any(array(
        select ctid from applied_resource where owner_id = ? limit ?)) returning 1`,

@@ -4,9 +4,10 @@ import type { Role } from '../../contracts/roles.ts';
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { hasTeamRole, mayMove, type Held } from '../auth/ownership.ts';
 import { conflict, forbidden, invalid, notFound } from '../errors.ts';
-import { secretsOf } from '../registry/definition-secrets.ts';
+import { boundSecretsOf } from '../registry/definition-secrets.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { putSecret, resolveSecret } from '../secrets/service.ts';
+import type { Handed } from '../secrets/unbind.ts';
 import { placeholderNames } from '../../contracts/placeholders.ts';
 import { ownListeners } from './members.ts';
 import { moveHistory } from './move-history.ts';
@@ -57,6 +58,14 @@ export async function requireMembership(
 export type Movable = Held & { id: string };
 
 /**
+ * Whether the object may bind what the new holder has under the names that it reads: only if its author, who
+ * is nobody but its owner, moves it into a team whose secrets they may use anyway.
+ */
+export function bindsByName(actor: Actor, object: Held, team: string | null): boolean {
+  return team !== null && !object.team_id && object.owner_id === actor.id;
+}
+
+/**
  * Gives an object, whose row is locked, to a team, or with null to the actor, together with its history. A
  * member of the new team stays its owner. @throws 403 for those who may not move it, 422 for an unknown team
  */
@@ -88,19 +97,21 @@ export async function moveObject(
 }
 
 /**
- * Copies the secrets that a moving object reads to its new holder. @throws 409 if that has others of these
- * names: they would be sent to where their owner never wanted them
+ * Copies the secrets that a moving object reads to its new holder. @returns those that the former one has
+ * @throws 409 if the new one has others of these names: they would be sent to where their owner never wanted
+ * them
  */
 export async function copySecrets(
   em: EntityManager,
   encryption: Encryption,
   { from, to, names }: { from: string; to: string; names: Iterable<string> },
-): Promise<void> {
-  if (from === to) return;
+): Promise<Handed> {
   const taken: string[] = [];
+  const handed: [string, string][] = [];
   for (const name of new Set(names)) {
     const value = await resolveSecret(em, encryption, from, name);
     if (value === null) continue;
+    handed.push([name, name]);
     const other = await resolveSecret(em, encryption, to, name);
     if (other === null) await putSecret(em, encryption, to, { name, value });
     else if (other !== value) taken.push(name);
@@ -109,6 +120,7 @@ export async function copySecrets(
     throw conflict('secret_names_taken', 'The new owner has other secrets of the same names.', {
       secrets: taken,
     });
+  return Object.fromEntries(handed);
 }
 
 /** The names of the secrets that any version of an agent reads. */
@@ -130,5 +142,5 @@ export async function secretsOfWorkflow(em: EntityManager, id: string): Promise<
                  and r.finished_at is null)))`,
     [id],
   );
-  return new Set(rows.flatMap(({ definition }) => secretsOf(definition)));
+  return new Set(rows.flatMap(({ definition }) => boundSecretsOf(definition)));
 }

@@ -4,8 +4,9 @@ import { arrayLiteral } from '../../db/sql.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../audit/write.ts';
 import { handOverTasks } from '../hitl/transfer-tasks.ts';
 import { handOverOldHours } from '../runs/hours.ts';
+import { boundBy, rebindAgents, type Handed } from '../secrets/unbind.ts';
 import { handOverTasksOf } from './live-runs.ts';
-import { renameInAgents, type Renamed } from './secrets.ts';
+import type { Renamed } from './secrets.ts';
 
 /** Rows of one batch. */
 const BATCH = 500;
@@ -33,6 +34,8 @@ export interface TransferRow {
   requested_by: string;
   begun_at: string;
   renamed: Renamed;
+  /** Null: the transfer began under a release that did not record it. */
+  secrets: Handed | null;
   counts: Counts;
   step: number;
   position: string | null;
@@ -62,8 +65,8 @@ const STEPS: readonly Step[] = [
   oldHours,
 ];
 
-const COLUMNS = `from_id, to_id, requested_by, to_json(begun_at) #>> '{}' as begun_at, renamed, counts, step,
-  position, to_json(finished_at) #>> '{}' as finished_at`;
+const COLUMNS = `from_id, to_id, requested_by, to_json(begun_at) #>> '{}' as begun_at, renamed, secrets, counts,
+  step, position, to_json(finished_at) #>> '{}' as finished_at`;
 
 /** The one that began last. @throws Error without one */
 export async function readTransfer(em: EntityManager, from: string): Promise<TransferRow> {
@@ -114,7 +117,7 @@ export async function auditFinished(em: EntityManager, { from_id: id, ...row }: 
 
 /** Of a table with ids, the newest rows first. */
 function rows(kind: keyof Counts, table: string, owner: string, condition: string): Step {
-  return async (em, { from_id: from, to_id: to, position, renamed }) => {
+  return async (em, { from_id: from, to_id: to, position, renamed, secrets }) => {
     const found = await em.execute<{ id: string }[]>(
       `select id from ${table}
         where ${owner} = ? and ${condition} and (?::uuid is null or id < ?::uuid)
@@ -123,7 +126,8 @@ function rows(kind: keyof Counts, table: string, owner: string, condition: strin
     );
     const ids = found.map(({ id }) => id);
     if (ids.length > 0) {
-      if (table === 'agent') await renameInAgents(em, ids, renamed);
+      if (table === 'agent')
+        await rebindAgents(em, ids, secrets ? boundBy(secrets) : (name) => renamed[name] ?? name);
       await em.execute(`update ${table} set ${owner} = ? where id = any(?::uuid[])`, [to, arrayLiteral(ids)]);
     }
     return { kind, count: ids.length, position: positionOf(ids, BATCH) };

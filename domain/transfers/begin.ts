@@ -14,10 +14,11 @@ import { handOverRunHours, lockRunHours } from '../runs/hours.ts';
 import { handOverListeners } from '../schedules/listener.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import type { Encryption } from '../secrets/encryption.ts';
+import { showUnbound, unbindRevisions, type Handed } from '../secrets/unbind.ts';
 import { moveBatch, readTransfer, type Counts, type TransferRow } from './batches.ts';
 import { handOverLiveRuns } from './live-runs.ts';
 import { checkTransferred, holdQuotas, usesOf } from './quotas.ts';
-import { handOverSecrets, renameInWorkflows } from './secrets.ts';
+import { handOverSecrets, renameInWorkflows, type Renamed } from './secrets.ts';
 
 /** Batches that the request itself moves, so that nothing is left in most cases. */
 const AT_ONCE = 10;
@@ -42,13 +43,21 @@ export async function beginTransfer(
   await lockRunHours(em);
   await holdQuotas(em, people.from);
   const before = await usesOf(em, people.to);
-  const { copied, renamed } = await handOverSecrets(em, encryption, people);
-  await renameInWorkflows(em, actor, people.from, renamed);
-  const row = await insertTransfer(em, actor, people, renamed);
+  const { copied, handed, renamed } = await handOverSecrets(em, encryption, people);
+  const workflows = await lockWorkflows(em, people);
+  await unbindRevisions(em, workflows, handed);
+  await renameInWorkflows(em, actor, people.from, { handed, renamed });
+  await showUnbound(em, actor, workflows, handed);
+  const row = await insertTransfer(em, actor, people, { handed, renamed });
+  const moved = await changeOwner(em, 'workflow', 'team_id is null', people);
+  const known = new Set(workflows);
+  const madeMeanwhile = moved.filter((id) => !known.has(id));
+  await unbindRevisions(em, madeMeanwhile, handed);
+  const webhooks = await changeOwner(em, 'delivery_target', `team_id is null and kind = 'webhook'`, people);
   const counts = {
     secrets: copied,
-    workflows: await changeOwner(em, 'workflow', 'team_id is null', people),
-    webhooks: await changeOwner(em, 'delivery_target', `team_id is null and kind = 'webhook'`, people),
+    workflows: moved.length,
+    webhooks: webhooks.length,
     runs: await handOverLiveRuns(em, people),
   };
   await handOverRunHours(em, people, row.begun_at);
@@ -92,17 +101,27 @@ async function insertTransfer(
   em: EntityManager,
   actor: Actor,
   { from, to }: People,
-  renamed: Record<string, string>,
+  { handed, renamed }: { handed: Handed; renamed: Renamed },
 ): Promise<TransferRow> {
   await em.execute(
-    `insert into transfer (from_id, to_id, requested_by, renamed) values (?, ?, ?, ?::jsonb)
+    `insert into transfer (from_id, to_id, requested_by, renamed, secrets)
+     values (?, ?, ?, ?::jsonb, ?::jsonb)
      on conflict (from_id) do update
        set to_id = excluded.to_id, requested_by = excluded.requested_by, renamed = excluded.renamed,
-           begun_at = clock_timestamp(), tried_at = clock_timestamp(), counts = '{}', step = 0,
-           position = null, finished_at = null`,
-    [from, to, actor.id, JSON.stringify(renamed)],
+           secrets = excluded.secrets, begun_at = clock_timestamp(),
+           tried_at = clock_timestamp(), counts = '{}', step = 0, position = null, finished_at = null`,
+    [from, to, actor.id, JSON.stringify(renamed), JSON.stringify(handed)],
   );
   return readTransfer(em, from);
+}
+
+/** Nobody adds a revision to them until the transaction ends. */
+async function lockWorkflows(em: EntityManager, { from }: People): Promise<string[]> {
+  const rows = await em.execute<{ id: string }[]>(
+    'select id from workflow where owner_id = ? and team_id is null order by id for no key update',
+    [from],
+  );
+  return rows.map(({ id }) => id);
 }
 
 async function changeOwner(
@@ -110,13 +129,12 @@ async function changeOwner(
   table: 'workflow' | 'delivery_target',
   condition: string,
   { from, to }: People,
-): Promise<number> {
-  const [row] = await em.execute<{ count: number }[]>(
-    `with moved as (update ${table} set owner_id = ? where owner_id = ? and ${condition} returning 1)
-     select count(*)::int as count from moved`,
+): Promise<string[]> {
+  const rows = await em.execute<{ id: string }[]>(
+    `update ${table} set owner_id = ? where owner_id = ? and ${condition} returning id`,
     [to, from],
   );
-  return row?.count ?? 0;
+  return rows.map(({ id }) => id);
 }
 
 async function moveFirst(em: EntityManager, row: TransferRow & { counts: Counts }): Promise<void> {

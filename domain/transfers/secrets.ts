@@ -2,75 +2,58 @@
  * Hands a user's secrets to a new owner, together with the agents and workflows that read them. If the new
  * owner has another secret of the same name, that one must not be read instead: it would be sent to a URL
  * that its owner never chose. The copied secret then gets a new name, and what is handed over reads it under
- * that name.
+ * that name. What names a secret that the previous owner does not have, reads none.
  */
 import { LIVE_STATUSES } from '../../contracts/run-events.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
-import { replacePlaceholders } from '../../contracts/placeholders.ts';
-import { AgentVersion } from '../../db/entities/agent-version.ts';
-import { Agent } from '../../db/entities/agent.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { conflict } from '../errors.ts';
-import { bindSecrets, secretsOf } from '../registry/definition-secrets.ts';
+import { bindSecrets, boundSecretsOf } from '../registry/definition-secrets.ts';
 import { getRevision, updateWorkflow } from '../registry/workflow-service.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { putSecret, readSecrets } from '../secrets/service.ts';
+import { boundBy, type Handed } from '../secrets/unbind.ts';
 import type { Actor } from '../auth/actor.ts';
 
 /** Old names → new names, of the secrets that were renamed. */
 export type Renamed = Record<string, string>;
 
 /**
- * Copies the secrets, because active runs still read the previous owner's. @returns the number of copies, and
- * the renamed secrets
+ * Copies the secrets, because active runs still read the previous owner's. @returns the number of copies, all
+ * secrets with their names in the new owner's store, and those among them that were renamed
  */
 export async function handOverSecrets(
   em: EntityManager,
   encryption: Encryption,
   args: { from: string; to: string },
-): Promise<{ copied: number; renamed: Renamed }> {
+): Promise<{ copied: number; handed: Handed; renamed: Renamed }> {
   const existing = new Map(
     (await readSecrets(em, encryption, args.to)).map(({ name, value }) => [name, value]),
   );
   const taken = new Set(existing.keys());
-  const renamed: Renamed = {};
+  const handed: [string, string][] = [];
   let copied = 0;
   for (const { name, value } of await readSecrets(em, encryption, args.from)) {
-    if (existing.get(name) === value) continue;
-    const free = freeName(name, taken);
-    if (free !== name) renamed[name] = free;
+    const isSame = existing.get(name) === value;
+    const free = isSame ? name : freeName(name, taken);
+    handed.push([name, free]);
+    if (isSame) continue;
     taken.add(free);
     await putSecret(em, encryption, args.to, { name: free, value });
     copied += 1;
   }
-  return { copied, renamed };
+  return {
+    copied,
+    handed: Object.fromEntries(handed),
+    renamed: Object.fromEntries(handed.filter(([name, free]) => name !== free)),
+  };
 }
 
 function freeName(name: string, taken: ReadonlySet<string>): string {
   let free = name;
   for (let count = 2; taken.has(free); count += 1) free = `${name.slice(0, 245)}_${count}`;
   return free;
-}
-
-/**
- * Renames in every version, published ones too: a version means the same, only the name in the store differs.
- */
-export async function renameInAgents(
-  em: EntityManager,
-  ids: readonly string[],
-  renamed: Renamed,
-): Promise<void> {
-  if (Object.keys(renamed).length === 0) return;
-  const rename = <T>(value: T): T => renamePlaceholders(value, renamed);
-  const agents = await em.find(Agent, { id: { $in: [...ids] } });
-  for (const agent of agents) {
-    agent.configuration = rename(agent.configuration);
-    agent.authentication_config = rename(agent.authentication_config);
-  }
-  for (const version of await em.find(AgentVersion, { agent_id: { $in: [...ids] } }))
-    version.configuration = rename(version.configuration);
-  await em.flush();
 }
 
 /**
@@ -82,8 +65,9 @@ export async function renameInWorkflows(
   em: EntityManager,
   actor: Actor,
   ownerId: string,
-  renamed: Renamed,
+  { handed, renamed }: { handed: Handed; renamed: Renamed },
 ): Promise<void> {
+  const bound = boundBy(handed);
   const names = Object.keys(renamed);
   if (names.length === 0) return;
   // Few of many: only these are read in full.
@@ -97,7 +81,7 @@ export async function renameInWorkflows(
   for (const workflow of await em.find(Workflow, { id: { $in: naming.map(({ id }) => id) } })) {
     const revision = await getRevision(em, workflow, workflow.revision);
     if (!revision.valid) continue;
-    const read = secretsOf(revision.definition).filter((name) => Object.hasOwn(renamed, name));
+    const read = boundSecretsOf(revision.definition).filter((name) => Object.hasOwn(renamed, name));
     if (read.length === 0) continue;
     const extra = { workflow_id: workflow.id, secrets: read };
     const [busy] = await em.execute<{ id: string }[]>(
@@ -114,7 +98,9 @@ export async function renameInWorkflows(
         { ...extra, run_id: busy.id },
       );
     }
-    const definition = bindSecrets(revision.definition, (name) => renamed[name] ?? name);
+    const definition = bindSecrets(revision.definition, (name, isUnbound) =>
+      isUnbound ? null : bound(name),
+    );
     if (definition === null)
       throw conflict(
         'secret_names_taken',
@@ -124,15 +110,4 @@ export async function renameInWorkflows(
       );
     await updateWorkflow(em, actor, { workflow, revision }, { definition });
   }
-}
-
-function renamePlaceholders<T>(value: T, renamed: Renamed): T {
-  const walk = (item: unknown): unknown => {
-    if (typeof item === 'string') return replacePlaceholders(item, (name) => `<${renamed[name] ?? name}>`);
-    if (Array.isArray(item)) return item.map(walk);
-    if (typeof item !== 'object' || item === null) return item;
-    return Object.fromEntries(Object.entries(item).map(([key, entry]) => [key, walk(entry)]));
-  };
-  // `walk` replaces strings by strings and keeps the shape.
-  return walk(value) as T;
 }

@@ -1,6 +1,13 @@
 import type { Agent } from '../../../db/entities/agent.ts';
 import { holderOf } from '../../../domain/auth/ownership.ts';
-import { copySecrets, moveObject, secretsOfAgent, teamFor } from '../../../domain/teams/holding.ts';
+import { boundBy, rebindAgents } from '../../../domain/secrets/unbind.ts';
+import {
+  bindsByName,
+  copySecrets,
+  moveObject,
+  secretsOfAgent,
+  teamFor,
+} from '../../../domain/teams/holding.ts';
 import * as z from 'zod';
 
 import type { Actor } from '../../../domain/auth/actor.ts';
@@ -195,9 +202,11 @@ async function moveIfAsked(
   if (team === undefined || team === (agent.team_id ?? null)) return;
   const from = holderOf(agent);
   const names = await secretsOfAgent(em, agent.id);
-  const moved = await moveObject(em, actor, 'agent', { ...agent, team_id: agent.team_id ?? null }, team);
+  const object = { ...agent, team_id: agent.team_id ?? null };
+  const moved = await moveObject(em, actor, 'agent', object, team);
   Object.assign(agent, moved);
-  await copySecrets(em, encryption, { from, to: moved.holder_id, names });
+  const handed = await copySecrets(em, encryption, { from, to: moved.holder_id, names });
+  if (!bindsByName(actor, object, team)) await rebindAgents(em, [agent.id], boundBy(handed));
 }
 
 function answerWith(actor: Actor, state: AgentState): EndpointResponse {

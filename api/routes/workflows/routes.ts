@@ -1,6 +1,12 @@
 import type { Runners } from '../../../contracts/runners.ts';
 import { holderOf } from '../../../domain/auth/ownership.ts';
-import { copySecrets, moveObject, secretsOfWorkflow, teamFor } from '../../../domain/teams/holding.ts';
+import {
+  bindsByName,
+  copySecrets,
+  moveObject,
+  secretsOfWorkflow,
+  teamFor,
+} from '../../../domain/teams/holding.ts';
 import * as z from 'zod';
 
 import { diagramResponses, respondDiagram } from '../../diagram/respond.ts';
@@ -9,6 +15,7 @@ import type { EntityManager } from '../../../db/orm.ts';
 import { ResourceSession } from '../../../domain/registry/external-resources.ts';
 import { mayChangeWorkflow } from '../../../domain/registry/workflow-policy.ts';
 import { resolveSecret } from '../../../domain/secrets/service.ts';
+import { showUnbound, unbindRevisions } from '../../../domain/secrets/unbind.ts';
 import { versionProblems } from '../../../domain/registry/version-problems.ts';
 import { checkDefinition } from '../../../domain/registry/workflow-definitions.ts';
 import { listRevisions, listWorkflows } from '../../../domain/registry/workflow-lists.ts';
@@ -17,6 +24,7 @@ import {
   createWorkflow,
   readRevision,
   readWorkflow,
+  getRevision,
   getWorkflowForChange,
   recordsOf,
   sourceOf,
@@ -229,11 +237,12 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         );
       },
       handler: async (c) => {
-        const state = await getWorkflowForChange(c.em, c.actor, c.params.id);
+        const before = await getWorkflowForChange(c.em, c.actor, c.params.id);
         c.checkSyntax();
-        checkIfMatch(c.ctx, tagOf(state));
+        checkIfMatch(c.ctx, tagOf(before));
         const { definition: changed, ...fields } = c.body;
-        const { revision } = state.workflow;
+        const { revision } = before.workflow;
+        const state = await moveIfAsked(deps, c, before, fields.team_id);
         const patch = {
           ...(fields.name === undefined ? {} : { name: fields.name }),
           ...(fields.description === undefined ? {} : { description: fields.description }),
@@ -249,7 +258,6 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
             ? {}
             : c.measure(() => changedDefinition(c.yaml, state.revision, changed))),
         };
-        await moveIfAsked(deps, c, state, fields.team_id);
         const updated = await updateWorkflow(c.em, c.actor, state, patch, c.prepared);
         if (updated.workflow.revision !== revision) {
           await checkRevisionLimit(c.em, deps.env, updated.workflow);
@@ -396,19 +404,25 @@ function mergedRunners(before: Runners, given: Runners | null): Runners {
 async function moveIfAsked(
   { encryption, env }: Pick<AppDeps, 'encryption' | 'env'>,
   { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
-  { workflow, revision }: WorkflowState,
+  state: WorkflowState,
   team: string | null | undefined,
-): Promise<void> {
-  if (team === undefined || team === (workflow.team_id ?? null)) return;
+): Promise<WorkflowState> {
+  const { workflow, revision } = state;
+  if (team === undefined || team === (workflow.team_id ?? null)) return state;
   const from = holderOf(workflow);
   const names = await secretsOfWorkflow(em, workflow.id);
   const object = { ...workflow, team_id: workflow.team_id ?? null };
   const moved = await moveObject(em, actor, 'workflow', object, team);
   Object.assign(workflow, moved);
-  await copySecrets(em, encryption, { from, to: moved.holder_id, names });
+  const handed = await copySecrets(em, encryption, { from, to: moved.holder_id, names });
+  if (!bindsByName(actor, object, team)) {
+    await unbindRevisions(em, [workflow.id], handed);
+    await showUnbound(em, actor, [workflow.id], handed);
+  }
   if (timesOf(revision.definition) !== null)
     await checkQuota(em, env, 'schedules', moved.holder_id, { isMoved: true });
   await checkSecretLimit(em, env, moved.holder_id);
+  return { workflow, revision: await getRevision(em, workflow, workflow.revision) };
 }
 
 function changedDefinition(
