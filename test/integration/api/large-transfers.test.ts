@@ -99,7 +99,12 @@ const upload = ({ client }: Person) =>
 
 test('what one transaction does not move follows, whoever is killed, and nothing is lost', async () => {
   const [ann, bob] = [await owner(), await person()];
+  const configuration = { endpoint: 'https://a.example', headers: { a: '<KEPT>', b: '<LATE>' } };
+  expect((await ann.client.patch(`/agents/${ann.agent}`, { configuration })).status).toBe(200);
+  await ann.client.put('/secrets/KEPT', { value: 'of ann' });
   await begin(ann, bob);
+  // It does not come along any more, so the agent must not read one of bob's.
+  await ann.client.put('/secrets/LATE', { value: 'of ann' });
   // What decides about others has moved at once; the agent is still on its way, and in use already.
   expect((await bob.client.get(`/workflows/${ann.workflow}`)).status).toBe(200);
   expect((await bob.client.get(`/runs/${ann.run}`)).body.owner_id).toBe(bob.user.id);
@@ -125,7 +130,10 @@ test('what one transaction does not move follows, whoever is killed, and nothing
   ]);
   const counts = { workflows: 1, runs: MANY + 1, files: MANY, agents: 1 };
   expect(await transferOf(ann)).toMatchObject({ status: 'done', ...counts });
-  expect((await bob.client.get(`/agents/${ann.agent}`)).body.owner_id).toBe(bob.user.id);
+  expect((await bob.client.get(`/agents/${ann.agent}`)).body).toMatchObject({
+    owner_id: bob.user.id,
+    configuration: { headers: { a: '<KEPT>', b: '<UNBOUND:LATE>' } },
+  });
   const finished = await admin.get(`/audit?action=transfer_finished&object_id=${ann.user.id}`);
   expect(finished.body).toMatchObject([{ via: 'system', details: { to: bob.user.id, counts } }]);
   // Again, when there is nothing left.
