@@ -32,7 +32,8 @@ export function boundSecretsOf(definition: JsonObject): string[] {
 
 /**
  * A copy that reads each secret by the name that `bound` returns; for null, by a name that no store can
- * contain. `isUnbound`: whether it was not bound before. Null if the definition computes a secret's name, for example with `$secrets | .name`.
+ * contain. `isUnbound`: whether it was not bound before. Null if the definition computes a name, for example
+ * with `$secrets | .name`.
  */
 export function bindSecrets(
   definition: JsonObject,

@@ -293,6 +293,8 @@ test('an admin transfers what a user owns to another user, secrets included', as
   await admin.patch(`/users/${from.id}`, { status: 'disabled' });
   const done = await admin.post(path, { to: to.id });
   expect(done.body).toEqual({
+    status: 'done',
+    to: to.id,
     agents: 1,
     workflows: 0,
     runs: 0,
