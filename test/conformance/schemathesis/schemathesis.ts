@@ -6,9 +6,10 @@ import { mkdtemp } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { decodeJwt, SignJWT } from 'jose';
 
 import { isMedia } from '../../../api/endpoint.ts';
-import { startTestApp } from '../../support/app.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
 
 const version = '4.32.5';
 /** These may end the session of the requests, after which all others would get 401. */
@@ -39,6 +40,15 @@ export async function findSchemathesis(): Promise<{ program: string } | { missin
   }
 }
 
+/** The same token, valid for two hours: 15 minutes can be too short on a busy machine. */
+async function lastingToken({ app }: TestApp, token: string): Promise<string> {
+  const { kid, privateKey } = await app.deps.keys.current();
+  return new SignJWT(decodeJwt(token))
+    .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid })
+    .setExpirationTime('2h')
+    .sign(privateKey);
+}
+
 /**
  * Runs it as an administrator. `examples` is the number of generated requests an endpoint; `seed` makes a run
  * repeatable. No 5xx, nothing off its schema, nothing undeclared, no invalid request accepted.
@@ -65,7 +75,7 @@ export async function runSchemathesis(
     '--url',
     app.url,
     '--header',
-    `Authorization: Bearer ${admin.token}`,
+    `Authorization: Bearer ${await lastingToken(app, admin.token)}`,
     '--max-examples',
     String(options.examples),
     '--continue-on-failure',
