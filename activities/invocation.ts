@@ -24,6 +24,7 @@ import {
   type AttemptOrder,
   type Begun,
 } from '../domain/runs/invocations.ts';
+import { describeSpan } from '../tracing/context.ts';
 import type { AgentGate } from './agent-gate.ts';
 import type { InvocationDeps } from './deps.ts';
 import { currentHandOver } from './handed-over-calls.ts';
@@ -100,6 +101,8 @@ async function callOrRecall(
     if (begun.result) return begun.result;
     if (begun.error) throw new Fault(begun.error);
     mine = { ...row, claim: begun.claim };
+    // A lost call may be repeated by another activity, so Temporal's attempts do not count all.
+    describeSpan(null, { 'cadenza.call.attempt': begun.claim });
     await invocation.prepare(begun);
     const result =
       (await invocation.enter?.(mine, begun)) ?? (await callNow(deps, row, input, invocation, begun, call));
