@@ -75,7 +75,8 @@ async function createdBefore(
   const event = batch.events.find(({ data }) => data['child_run_id'] === child_run_id);
   const [row] = await em.execute<{ id: string }[]>(
     `select c.id from run c
-      where c.id = (log_data(?::uuid, ?) ->> 'child_run_id')::uuid and c.parent_run_id = ?::uuid and c.id <> ?`,
+      where c.id = (log_data(?::uuid, ?) ->> 'child_run_id')::uuid
+        and c.parent_run_id = ?::uuid and c.id <> ?`,
     [run_id, event?.key ?? '', run_id, child_run_id],
   );
   return row?.id ?? null;

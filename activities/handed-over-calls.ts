@@ -22,8 +22,8 @@ export interface HandedOverCalls {
   readonly queue: string | null;
   readonly isFull: boolean;
   /**
-   * Runs a call. @throws ApplicationFailure (`handedOver`, with the queue) once the call has taken longer than
-   * its `hand_over_ms`; the call goes on
+   * Runs a call. @throws ApplicationFailure (`handedOver`, with the queue) once the call has taken longer
+   * than its `hand_over_ms`; the call goes on
    */
   run(input: ShortCallInput, work: () => Promise<Invoked>): Promise<Invoked>;
   /** Waits for a call that was handed over. @throws ApplicationFailure (`gone`) if it is not here */

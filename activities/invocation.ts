@@ -251,8 +251,8 @@ async function cancelRequested(deps: InvocationDeps, runId: string, call: UnderW
 
 /**
  * If the call can be repeated with the same key, the stored result only saves that repetition, so the next
- * statement of the run stores it. A run has gone on with the outcome of a short call by then. A large result is
- * stored before its memory share is returned.
+ * statement of the run stores it. A run has gone on with the outcome of a short call by then. A large result
+ * is stored before its memory share is returned.
  */
 async function keepResult(
   { orm, outcomes }: InvocationDeps,

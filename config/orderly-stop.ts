@@ -30,7 +30,9 @@ export async function within(limitMs: number, work: Promise<unknown>): Promise<b
   }
 }
 
-/** Call when a program begins to stop: what fails on the way is logged, and does not end it at once with 1. */
+/**
+ * Call when a program begins to stop: what fails on the way is logged, and does not end it at once with 1.
+ */
 export function failuresAreLogged(logger: Logger): void {
   process.on('uncaughtException', (error) => logger.error({ err: error }, 'a failure while stopping'));
 }

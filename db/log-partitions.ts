@@ -1,8 +1,8 @@
 /**
  * The partitions of the log of all runs, `run_event`, by the ids of runs, which begin with the time
- * (docs/adr/0062): one for each month of UTC, `run_event_2026_11`; one for all ids before the first of these, in
- * databases that are older than the partitions; and one for whatever else comes, such as ids of a month whose
- * partition was not made in time.
+ * (docs/adr/0062): one for each month of UTC, `run_event_2026_11`; one for all ids before the first of these,
+ * in databases that are older than the partitions; and one for whatever else comes, such as ids of a month
+ * whose partition was not made in time.
  */
 export interface LogPartition {
   name: string;
@@ -67,7 +67,8 @@ export async function makeLogPartitions(run: RunSql): Promise<string[]> {
     const wanted = monthPartition(monthStartMs(nowMs, month));
     if (partitions.some((partition) => overlap(partition, wanted))) continue;
     const [row] = await run<{ made: boolean }>(
-      `select make_log_partition('${wanted.name}', '${wanted.from}', '${wanted.to}', ${MOVED_EVENTS}) as made`,
+      `select make_log_partition('${wanted.name}', '${wanted.from}', '${wanted.to}', ${MOVED_EVENTS})
+         as made`,
     );
     if (row?.made) made.push(wanted.name);
   }

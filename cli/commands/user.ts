@@ -1,4 +1,6 @@
 /** Users, for admins; and your own machine clients. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { buildRouteMap } from '@stricli/core';
 
 import type { Client, UpdateUserRequest, UserIdentity } from '../../client/operations.ts';
@@ -14,6 +16,8 @@ import { ago, oneLine } from '../core/text.ts';
 import { userView } from './status.ts';
 
 const USER = argument('USER', 'Id or username', 'person');
+/** How often a large transfer is looked at. */
+const POLL_MS = 1_000;
 const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
 
 const list = command({
@@ -121,14 +125,19 @@ const transfer = command({
   brief: 'Hand over all that a user owns to another; for admins',
   details:
     'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, undecided tasks the ' +
-    'new assignee. Secrets are copied. While the status is running, the same command shows how far it came.',
+    'new assignee. Secrets are copied. The command waits for the end; the transfer goes on without it.',
   flags: { yes: flag('Do not ask') },
   arguments: [USER, argument('TO', 'Id or username of the new owner', 'person')],
   run: async (cli, { yes }, given, to) => {
     const [path, body] = [{ id: await userId(cli, given) }, { to: await userId(cli, to) }];
     await confirm(cli, `Hand over all that ${given} owns to ${to}?`, yes);
     const idempotencyKey = crypto.randomUUID();
-    const moved = await cli.client.call('transferUser', { path, body, idempotencyKey, signal: cli.signal });
+    const { signal } = cli;
+    let moved = await cli.client.call('transferUser', { path, body, idempotencyKey, signal });
+    while (moved.status === 'running') {
+      await sleep(POLL_MS, undefined, { signal });
+      moved = await cli.client.call('getTransfer', { path, signal });
+    }
     await cli.out.value(moved);
   },
 });

@@ -19,13 +19,15 @@ export class Migration202611281755FileTotals extends Migration {
     this.addSql(readFunctionFile('count_files').sql);
     this.addSql(`
       create trigger file_added after insert on file
-        referencing new table as added for each statement execute function count_files()`);
+        referencing new table as added
+        for each statement execute function count_files()`);
     this.addSql(`
       create trigger file_removed after delete on file
         referencing old table as removed for each statement execute function count_files()`);
     this.addSql(`
       create trigger file_changed after update on file
-        referencing old table as removed new table as added for each statement execute function count_files()`);
+        referencing old table as removed new table as added
+        for each statement execute function count_files()`);
     this.addSql(`
       insert into file_total (holder_id, stripe, bytes, files)
       select holder_id, 0, sum(size), count(*) filter (where not of_runs) from file group by holder_id`);

@@ -65,7 +65,7 @@ import { Migration202611281855UnboundSecrets } from './202611281855-unbound-secr
 import { Migration202611281730TraceState } from './202611281730-trace-state.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
 import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
-import { Migration202611281720Transfers } from './202611281720-transfers.ts';
+import { Migration202611281721Transfers } from './202611281721-transfers.ts';
 import { Migration202611281725TeamEnds } from './202611281725-team-ends.ts';
 import { Migration202611281755FileTotals } from './202611281755-file-totals.ts';
 import { Migration202611281720PartitionedLog } from './202611281720-partitioned-log.ts';
@@ -132,7 +132,7 @@ export const migrations = [
   { name: '202611240228-guarded-accounts', class: Migration202611240228GuardedAccounts },
   { name: '202611281715-attempts-in-order', class: Migration202611281715AttemptsInOrder },
   { name: '202611281730-trace-state', class: Migration202611281730TraceState },
-  { name: '202611281720-transfers', class: Migration202611281720Transfers },
+  { name: '202611281721-transfers', class: Migration202611281721Transfers },
   { name: '202611281725-team-ends', class: Migration202611281725TeamEnds },
   { name: '202611281755-file-totals', class: Migration202611281755FileTotals },
   { name: '202611281800-restored-listeners', class: Migration202611281800RestoredListeners },

@@ -22,7 +22,9 @@ export interface NewListener {
   resumes?: { id: string; seq: number };
 }
 
-/** The listener that the run has for this visit of the task, under the id that it has now; null for a new one. */
+/**
+ * The listener that the run has for this visit of the task, under the id that it has now; null for a new one.
+ */
 export async function findAgain(
   em: EntityManager,
   listener: NewListener,
@@ -57,7 +59,8 @@ export async function openAgain(
 /** With all that refers to it. */
 async function rename(em: EntityManager, from: string, to: string): Promise<void> {
   await em.execute(
-    `insert into listener (id, owner_id, run_id, task_ref, visit, spec, state, status, last_seq, signalled, since,
+    `insert into listener (id, owner_id, run_id, task_ref, visit, spec, state,
+                           status, last_seq, signalled, since,
                            inbox_at, inbox_id, seen_below, created_at, restored)
      select ?::uuid, owner_id, run_id, task_ref, visit, spec, state, status, last_seq, signalled, since,
             inbox_at, inbox_id, seen_below, created_at, restored

@@ -39,7 +39,9 @@ export const COUNTED = {
 
 export type CountedQuota = keyof typeof COUNTED;
 
-/** Whether what a user hands over of it follows in batches, and counts for the new owner from the beginning. */
+/**
+ * Whether what a user hands over of it follows in batches, and counts for the new owner from the beginning.
+ */
 export function follows(quota: CountedQuota): boolean {
   const counted: Counted = COUNTED[quota];
   return counted.follows ?? false;

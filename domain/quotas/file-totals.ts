@@ -1,4 +1,6 @@
-/** The totals of files by holder, which a trigger keeps: whether they are those of the rows, and their repair. */
+/**
+ * The totals of files by holder, which a trigger keeps: whether they are those of the rows, and their repair.
+ */
 import type { EntityManager } from '../../db/orm.ts';
 
 const ROWS = `select holder_id, sum(size)::bigint as bytes, count(*) filter (where not of_runs) as files
@@ -6,7 +8,9 @@ const ROWS = `select holder_id, sum(size)::bigint as bytes, count(*) filter (whe
 const KEPT = `select holder_id, sum(bytes)::bigint as bytes, sum(files)::bigint as files
   from file_total group by holder_id`;
 
-/** In one statement, so both are of one moment. @returns the holders with other totals than their files have */
+/**
+ * In one statement, so both are of one moment. @returns the holders with other totals than their files have
+ */
 export async function wrongTotals(em: EntityManager): Promise<string[]> {
   const rows = await em.execute<{ id: string }[]>(
     `select coalesce(f.holder_id, t.holder_id) as id

@@ -1,7 +1,7 @@
 /**
- * Removes the logs of removed runs. In the partition of a month their events stay until the last of its runs is
- * removed: then the partition is dropped (docs/adr/0062). Nobody can read them meanwhile, since every reader asks
- * for the run first. Where a run lives on for longer, they are removed one by one.
+ * Removes the logs of removed runs. In the partition of a month their events stay until the last of its runs
+ * is removed: then the partition is dropped (docs/adr/0062). Nobody can read them meanwhile, since every
+ * reader asks for the run first. Where a run lives on for longer, they are removed one by one.
  */
 import type { EntityManager } from '../../db/orm.ts';
 import {
@@ -31,16 +31,16 @@ const sqlOf =
     em.execute(sql);
 
 /**
- * Makes the partitions of the coming months. @returns their names; what is left, because others held the log for
- * too long, is made next time
+ * Makes the partitions of the coming months. @returns their names; what is left, because others held the log
+ * for too long, is made next time
  */
 export async function makeComingPartitions(em: EntityManager): Promise<string[]> {
   return (await unlessBusy(() => makeLogPartitions(sqlOf(em)))) ?? [];
 }
 
 /**
- * Drops partitions of whose runs none is there any more. @returns their names; what is left, because others held
- * the log for too long, is dropped next time
+ * Drops partitions of whose runs none is there any more. @returns their names; what is left, because others
+ * held the log for too long, is dropped next time
  */
 export async function dropEmptyPartitions(em: EntityManager, days: number): Promise<string[]> {
   const { nowMs, partitions } = await readLogState(sqlOf(em));
@@ -98,8 +98,8 @@ export interface SweepPosition {
 }
 
 /**
- * Of the partitions that a run has kept beyond their time. They are read from their beginning each time, which
- * is little once they are swept.
+ * Of the partitions that a run has kept beyond their time. They are read from their beginning each time,
+ * which is little once they are swept.
  */
 export async function beginSweep(em: EntityManager, days: number): Promise<SweepPosition> {
   const [row] = await em.execute<{ erased: boolean }[]>(

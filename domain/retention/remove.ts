@@ -1,9 +1,9 @@
 /**
  * Removes data `RETENTION_DAYS` after its end (docs/interface.md#keeping-and-removing): runs with everything
- * that references them (pins, tasks, human tasks, signals, checkpoints, invocations, deliveries), their events
- * (log.ts), and the payloads of Temporal histories. Audit rows and usage have no foreign keys and stay. Files that the
- * platform stored for runs are removed with the last run that uses them; files that users uploaded stay
- * until the users delete them.
+ * that references them (pins, tasks, human tasks, signals, checkpoints, invocations, deliveries), their
+ * events (log.ts), and the payloads of Temporal histories. Audit rows and usage have no foreign keys and
+ * stay. Files that the platform stored for runs are removed with the last run that uses them; files that
+ * users uploaded stay until the users delete them.
  */
 import { LIVE_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';

@@ -47,7 +47,9 @@ class DeliveryMarks {
     this.#isWorking = false;
   }
 
-  /** One of a run: the run acknowledges several of its own in any order, and both would wait for each other. */
+  /**
+   * One of a run: the run acknowledges several of its own in any order, and both would wait for each other.
+   */
   #take(): Waiting[] {
     const byRun = new Map<string, Waiting>();
     const left: Waiting[] = [];

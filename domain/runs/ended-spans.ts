@@ -169,7 +169,8 @@ interface Visit extends TaskVisitRef {
   around: string[];
 }
 
-const TASK_COLUMNS = `t.run_id, r.traceparent, r.tracestate, t.reference, t.visit, t.name, t.type, t.status, t.attempt,
+const TASK_COLUMNS = `t.run_id, r.traceparent, r.tracestate, t.reference, t.visit,
+  t.name, t.type, t.status, t.attempt,
   t.agent_id, t.child_run_id, t.hitl_task_id, t.error, t.started_at, t.finished_at,
   d.traceparent as decision_traceparent,
   case when t.type = 'listen' then (

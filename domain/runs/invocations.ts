@@ -25,8 +25,8 @@ export interface CallOutcome {
 
 /**
  * Where an attempt stands among those of its call, by the clock of Temporal's server: when its activity was
- * scheduled, and which attempt of it it is. Of a short call, when its workflow task was started; it comes before
- * an ordinary one (-1), also if the task was replayed before (0).
+ * scheduled, and which attempt of it it is. Of a short call, when its workflow task was started; it comes
+ * before an ordinary one (-1), also if the task was replayed before (0).
  */
 export interface AttemptOrder {
   scheduledMs: number;

@@ -81,7 +81,9 @@ function specOf(on: Record<string, unknown>): ListenerSpec | null {
   }
 }
 
-/** What the new owner's events start from now on: of workflows, and of the live runs that were handed over. */
+/**
+ * What the new owner's events start from now on: of workflows, and of the live runs that were handed over.
+ */
 export async function handOverListeners(
   em: EntityManager,
   { from, to }: { from: string; to: string },

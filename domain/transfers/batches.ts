@@ -65,7 +65,8 @@ const STEPS: readonly Step[] = [
   oldHours,
 ];
 
-const COLUMNS = `from_id, to_id, requested_by, to_json(begun_at) #>> '{}' as begun_at, renamed, secrets, counts,
+const COLUMNS = `from_id, to_id, requested_by, to_json(begun_at) #>> '{}' as begun_at,
+  renamed, secrets, counts,
   step, position, to_json(finished_at) #>> '{}' as finished_at`;
 
 /** The one that began last. @throws Error without one */

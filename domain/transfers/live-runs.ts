@@ -1,4 +1,6 @@
-/** The live runs of a user, which change their owner together with the workflows: no more than a quota allows. */
+/**
+ * The live runs of a user, which change their owner together with the workflows: no more than a quota allows.
+ */
 import { LIVE_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';

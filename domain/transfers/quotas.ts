@@ -28,9 +28,9 @@ export async function usesOf(em: EntityManager, userId: string): Promise<Uses> {
 }
 
 /**
- * Call once all that is handed over counts for the new owner, who may get more than the quotas allow only if an
- * administrator raises them first. Of what the user has no more than before, nothing is checked: who is above
- * a limit that was lowered keeps what there is. @throws 409
+ * Call once all that is handed over counts for the new owner, who may get more than the quotas allow only if
+ * an administrator raises them first. Of what the user has no more than before, nothing is checked: who is
+ * above a limit that was lowered keeps what there is. @throws 409
  */
 export async function checkTransferred(
   em: EntityManager,

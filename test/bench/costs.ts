@@ -1,7 +1,8 @@
 /**
  * What a step, a run and a decision cost in processor time and in counts, beside the hand-written workflow:
  * `npm run bench:costs [rounds] [name…] [--statements] [--traces]`. A busy machine changes these figures less
- * than those of `bench:runs`. With `--traces` it prints what they are without and with traces, and the ratios.
+ * than those of `bench:runs`. With `--traces` it prints what they are without and with traces, and the
+ * ratios.
  */
 import { chosenBy } from './beside/chosen.ts';
 import { COST_NAMES, measureCosts } from './beside/costs.ts';

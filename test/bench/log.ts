@@ -1,7 +1,7 @@
 /**
  * What the partitions of the log cost and save: `npm run bench:log -- --before=<folder of a checkout of the
- * commit before them>`. Processor time of PostgreSQL's process for each connection, in turns; then the removal of
- * a month of runs. Each side runs its own code on a database of its own, on one server.
+ * commit before them>`. Processor time of PostgreSQL's process for each connection, in turns; then the
+ * removal of a month of runs. Each side runs its own code on a database of its own, on one server.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -70,7 +70,8 @@ async function prepare(name: string, folder: string, months: number | null): Pro
   for (let ago = 1; months !== null && ago <= months - 3; ago++) await makeMonth(orm, ago);
   const owner: Actor = { id: uuidv7(), username: 'o', roles: ['builder'], groups: [], teams: [] };
   await em.execute(
-    `insert into user_account (id, username, email, password_hash, roles) values (?, 'o', 'o', '', '{builder}')`,
+    `insert into user_account (id, username, email, password_hash, roles)
+        values (?, 'o', 'o', '', '{builder}')`,
     [owner.id],
   );
   for (let ago = 0; ago < MONTHS_FILLED; ago++)

@@ -285,7 +285,7 @@ test('one trace leads from a request to the calls of agents, also over a killed 
   }
 }, 120_000);
 
-test('events lead on to the runs that they start and wake, and webhooks say in which trace they are', async () => {
+test('events lead on to the runs that they start and wake, and webhooks name their trace', async () => {
   const builder = createClient(api.url, (await platform.user('builder')).token);
   const receivers = await startServer((_request, response) => sendJson(response, {}));
   const start = async (name: string, definition: object, headers: Record<string, string> = {}) => {
@@ -340,7 +340,8 @@ test('events lead on to the runs that they start and wake, and webhooks say in w
     expect(ofTask.length).toBeGreaterThan(1);
     for (const event of ofTask) expect(event).toMatchObject({ traceparent: emitted });
 
-    // What others send: the attributes of the event, or else the request. A state that is too long is left out.
+    // What others send: the attributes of the event, or else the request. A state that is too long is left
+    // out.
     const send = (id: string, more: object) =>
       builder.post(
         '/events',

@@ -63,7 +63,8 @@ function transferEndpoint({ orm, encryption, env }: AppDeps): Endpoint {
       'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, and undecided ' +
       'human tasks the new assignee. Secrets are copied; if the new owner has a different secret of the ' +
       'same name, the copy gets a new name, and agents and workflows are updated to use it. 409 ' +
-      '`limit_reached` if the new owner would have more than a quota allows. Workflows, live runs, webhooks ' +
+      '`limit_reached` if the new owner would have more than a quota allows. Workflows, live runs, ' +
+      'webhooks ' +
       'and secrets change at once; agents, ended runs and files may follow: 202, and `GET` says how far it ' +
       'came. The same request again changes nothing; another one of these users is 409 `transfer_running` ' +
       'until the end.',

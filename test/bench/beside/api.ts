@@ -19,7 +19,9 @@ import type { World } from './world.ts';
 const CONNECTIONS = 64;
 /** Of each server, in each turn. */
 const DECISIONS = 64;
-/** Of each server before: what has run a few times only is not compiled, which takes more time than the work. */
+/**
+ * Of each server before: what has run a few times only is not compiled, which takes more time than the work.
+ */
 const FIRST_DECISIONS = 512;
 const LISTED = 60;
 /** Runs that are started together. */

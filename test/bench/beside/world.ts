@@ -18,7 +18,9 @@ import { startTestPlatform, type TestPlatform } from '../../support/platform.ts'
 import { runFolderVariable } from '../../support/run-folder.ts';
 import { BASELINE_QUEUE, startBaseline } from '../baseline/worker.ts';
 
-/** Calls as most definitions have them take the short lane; within a task with a timeout they are ordinary. */
+/**
+ * Calls as most definitions have them take the short lane; within a task with a timeout they are ordinary.
+ */
 export type Lane = 'ordinary' | 'short';
 export type Steps = 1 | 10 | 100;
 

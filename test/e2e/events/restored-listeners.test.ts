@@ -36,7 +36,8 @@ interface Row {
 
 const listenersOf = (runId: unknown): Promise<Row[]> =>
   platform.orm.em.fork().execute<Row[]>(
-    `select l.task_ref, l.status, (select count(*)::int from listener_event e where e.listener_id = l.id) as taken
+    `select l.task_ref, l.status,
+            (select count(*)::int from listener_event e where e.listener_id = l.id) as taken
        from listener l where l.run_id = ? order by l.task_ref`,
     [String(runId)],
   );

@@ -153,7 +153,7 @@ test('the same request again is harmless, and of two to different users one wins
   expect(await transferOf(ann)).toMatchObject({ status: 'done', runs: MANY + 1, files: MANY });
 });
 
-test('what is still on its way counts for the new owner, whoever adds to it, and no chain begins', async () => {
+test('what is still on its way counts for the new owner, and no chain of transfers begins', async () => {
   const [ann, bob] = [await owner(), await person({ stored_bytes: 10 * MANY - 1 })];
   const refused = await admin.post(`/users/${ann.user.id}/transfer`, { to: bob.user.id });
   expect(refused).toMatchObject({ status: 409, body: { code: 'limit_reached', quota: 'stored_bytes' } });

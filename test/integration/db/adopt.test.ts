@@ -163,7 +163,8 @@ async function rowsOf<T extends pg.QueryResultRow>(sql: string, values: unknown[
 async function readAllRows(): Promise<Record<string, unknown>> {
   const tables = await rowsOf<{ name: string }>(
     `select relname as name from pg_class
-      where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace and relname not like 'schema_%'
+      where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace
+        and relname not like 'schema_%'
       order by 1`,
   );
   const rows: Record<string, unknown> = {};

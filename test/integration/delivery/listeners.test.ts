@@ -118,7 +118,7 @@ const idsOf = async (runId: string): Promise<string[]> => {
 const close = (runId: string, id: string, seq: number) =>
   app.orm.em.fork().transactional((em) => closeListener(em, { id, run_id: runId, seq }));
 
-test('a run from before a restore finds the listener of the visit under its new id, with its events', async () => {
+test('a run from before a restore finds the listener of the visit, with its events', async () => {
   const run = await startRun();
   const first = await open(run, several('again'), undefined, 1_001);
   await accept(event('again', 1));
@@ -132,7 +132,7 @@ test('a run from before a restore finds the listener of the visit under its new 
   expect(await takenBy(first.id)).toEqual([]);
 });
 
-test('a listener that was closed since gives the events that were worked on, and then the others', async () => {
+test('a listener that was closed since gives its events again, and then the others', async () => {
   const run = await startRun();
   const first = await open(run, several('over'), undefined, 1_002);
   await accept(event('over', 1), event('over', 2));

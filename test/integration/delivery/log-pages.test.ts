@@ -90,7 +90,8 @@ test.each([
 
 test('log_after finds the first event after a position in all partitions', async () => {
   const { rows } = await client.query(
-    `select log_after(e.tx, e.gpos) is not distinct from (select n.at from run_event n where (n.tx, n.gpos) > (e.tx, e.gpos)
+    `select log_after(e.tx, e.gpos) is not distinct from
+          (select n.at from run_event n where (n.tx, n.gpos) > (e.tx, e.gpos)
                                         order by n.tx, n.gpos limit 1) as "is"
        from run_event e where e.gpos % 5000 = 1`,
   );

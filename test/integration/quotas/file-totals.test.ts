@@ -70,7 +70,8 @@ test('totals follow retention, a transfer, and statements of copies that know no
   const run = await insertRun(app.orm, { owner: ann.user.id });
   await sql(
     `insert into file (id, owner_id, name, media_type, size, sha256, of_runs)
-     select gen_random_uuid(), ?, 'f', 'text/plain', 2000000000, repeat('0', 64), n > 5 from generate_series(1, 10) n`,
+     select gen_random_uuid(), ?, 'f', 'text/plain', 2000000000, repeat('0', 64), n > 5
+        from generate_series(1, 10) n`,
     [ann.user.id],
   );
   expect(await used(ann.client)).toEqual({ stored_bytes: 20_000_000_000, files: 5 });

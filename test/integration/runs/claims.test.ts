@@ -53,7 +53,8 @@ async function claim(key: string, order: AttemptOrder): Promise<number | 'overta
 async function claimAsBefore(key: string): Promise<number> {
   const [row] = await orm.em.fork().execute<{ claim: number }[]>(
     `select (begin_invocation(?::uuid, '[]'::json, null::jsonb, '{}'::uuid[], ?::text, null::text,
-                                '/do/0/call'::text, 1::int, '00'::text, null::json) ->> 'claim')::int as claim`,
+                                '/do/0/call'::text, 1::int, '00'::text,
+                                 null::json) ->> 'claim')::int as claim`,
     [run, key],
   );
   return row?.claim ?? Number.NaN;

@@ -1,4 +1,6 @@
-/** Who sees runs of a team's workflow, and gets their events: by lists, streams and webhooks (docs/teams.md). */
+/**
+ * Who sees runs of a team's workflow, and gets their events: by lists, streams and webhooks (docs/teams.md).
+ */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Role } from '../../../contracts/roles.ts';
@@ -79,7 +81,7 @@ async function world() {
   return { team, foreign, runner, stranger, workflow, runs };
 }
 
-test('builders and admins of the team see its runs and their events, other members and strangers none', async () => {
+test('builders and admins of the team see its runs and their events, all others none', async () => {
   const { team, foreign, runner, stranger, workflow, runs } = await world();
   const people = {
     ...team,

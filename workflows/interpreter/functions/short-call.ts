@@ -1,6 +1,6 @@
 /**
- * Makes a call as a local activity, if the rules of short calls allow it (docs/adr/0030). One that takes longer
- * is handed over: an ordinary activity waits for it.
+ * Makes a call as a local activity, if the rules of short calls allow it (docs/adr/0030). One that takes
+ * longer is handed over: an ordinary activity waits for it.
  */
 import { ActivityFailure, TemporalFailure } from '@temporalio/common';
 import { CancellationScope, isCancellation, sleep, workflowInfo } from '@temporalio/workflow';
@@ -157,7 +157,8 @@ async function follow(
     const known = faultOfActivity(error, task.ref);
     if (known) throw known;
     if (isRunClosed(error) || !(error instanceof ActivityFailure)) throw error;
-    // The process was lost, or it stops: an ordinary call follows, which finds the outcome or repeats the call.
+    // The process was lost, or it stops: an ordinary call follows, which finds the outcome or repeats the
+    // call.
     return null;
   }
 }

@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /** What a user hands over to another follows in batches. */
-export class Migration202611281720Transfers extends Migration {
+export class Migration202611281721Transfers extends Migration {
   override up(): void {
     this.addSql(`
       create table transfer (
