@@ -142,7 +142,8 @@ class HandedOver implements HandOver {
   }
 }
 
-function failure(type: string, message: string, ...details: unknown[]): ApplicationFailure {
+/** Of a short call that ends without an outcome: Temporal does not repeat it, the run goes on another way. */
+export function failure(type: string, message: string, ...details: unknown[]): ApplicationFailure {
   return ApplicationFailure.create({
     type,
     message,

@@ -2,10 +2,14 @@
  * Short calls are local activities: they run within a workflow task, so they bound themselves what Temporal
  * bounds for others (docs/adr/0030).
  */
-import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { FAILURE, type InvocationRef } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
-import { createHandedOverCalls, currentHandOver, type HandedOverCalls } from './handed-over-calls.ts';
+import {
+  createHandedOverCalls,
+  currentHandOver,
+  failure,
+  type HandedOverCalls,
+} from './handed-over-calls.ts';
 
 /** Each holds the workflow task of its run. */
 const MAX_AT_ONCE = 32;
@@ -91,13 +95,4 @@ export async function bounded<T>(
     clearTimeout(timer);
     clearInterval(look);
   }
-}
-
-function failure(type: string, message: string): ApplicationFailure {
-  return ApplicationFailure.create({
-    type,
-    message,
-    nonRetryable: true,
-    category: ApplicationFailureCategory.BENIGN,
-  });
 }
