@@ -302,6 +302,11 @@ describe('retrying a run with child runs', () => {
     );
     await begun;
     expect(run).toMatchObject({ status: 'faulted' });
+    // The parent does not wait for it: if its call were answered before the cancellation, it would complete.
+    await until(
+      () => childrenOf(run['id']),
+      (children) => children.some(({ status }) => status === 'cancelled'),
+    );
     failing.delete('/fork-fails');
     retried.resolve();
     expect(await retry(run)).toMatchObject({ status: 'completed' });

@@ -15,6 +15,11 @@ const version = '4.32.5';
 /** These may end the session of the requests, after which all others would get 401. */
 const endingSessions = ['updateUser', 'changeMyPassword', 'revokeToken', 'deleteMySession'];
 const installMs = 120_000;
+const hooks = {
+  SCHEMATHESIS_HOOKS: 'short_waits',
+  PYTHONPATH: import.meta.dirname,
+  PYTHONDONTWRITEBYTECODE: '1',
+};
 const run = promisify(execFile);
 
 export interface Outcome {
@@ -87,7 +92,6 @@ export async function runSchemathesis(
     'positive_data_acceptance,object_level_authorization',
     '--phases',
     'examples,coverage,fuzzing,stateful',
-    // A request with `Prefer: wait` or `wait_seconds` may take a minute.
     '--request-timeout',
     '75',
     '--max-response-time',
@@ -109,6 +113,7 @@ export async function runSchemathesis(
     // schemathesis writes files into its working directory.
     const child = spawn(program, args, {
       cwd: await mkdtemp(join(tmpdir(), 'cadenza-schemathesis-')),
+      env: { ...process.env, ...hooks },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
