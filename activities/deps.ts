@@ -10,6 +10,7 @@ import type { ActiveCalls } from './active-calls.ts';
 import type { AgentCalls } from './agent-calls.ts';
 import type { Prices } from '../domain/spending/prices.ts';
 import type { RunLimits } from '../domain/runs/limits.ts';
+import type { Announce } from './announce.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { PartialOutputs } from './partial-outputs.ts';
 import type { ShortCalls } from './short-calls.ts';
@@ -55,7 +56,16 @@ export interface ActivityDeps {
 /** What a call of a counterpart needs besides the counterpart. */
 export type InvocationDeps = Pick<
   CallDeps,
-  'orm' | 'calls' | 'shortCalls' | 'temporal' | 'logger' | 'limits' | 'outcomes' | 'prices' | 'agentCalls'
+  | 'orm'
+  | 'calls'
+  | 'shortCalls'
+  | 'temporal'
+  | 'logger'
+  | 'limits'
+  | 'announce'
+  | 'outcomes'
+  | 'prices'
+  | 'agentCalls'
 >;
 
 /** What processes need. */
@@ -63,6 +73,7 @@ export type ProcessDeps = InvocationDeps & Pick<CallDeps, 'processes' | 'files' 
 
 /** What the activities share that call counterparts and end runs. */
 export interface CallDeps extends ActivityDeps {
+  announce: Announce;
   outcomes: Outcomes;
   prices: Prices;
 }

@@ -1,7 +1,8 @@
 /** Composes the activities, which perform all side effects; one file each. */
 import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 import { createPrices } from '../domain/spending/prices.ts';
-import type { ActivityDeps, ProcessDeps } from './deps.ts';
+import type { ActivityDeps, CallDeps, ProcessDeps } from './deps.ts';
+import { createAnnounce } from './announce.ts';
 import { callHttpActivity } from './call-http.ts';
 import { checkContainerActivity } from './check-container.ts';
 import { childRunActivities } from './child-runs.ts';
@@ -26,10 +27,9 @@ export type { ActivityDeps } from './deps.ts';
 
 /** For workers that run processes only. */
 export function createProcessActivities(
-  given: Omit<ProcessDeps, 'outcomes' | 'prices'>,
+  given: Omit<ProcessDeps, 'announce' | 'outcomes' | 'prices'>,
 ): Pick<RunActivities, 'runProcess' | 'runContainer' | 'checkContainer'> {
-  const prices = createPrices(() => given.orm.em.fork());
-  const deps = { ...given, outcomes: createOutcomes(given), prices };
+  const deps = { ...given, ...processState(given) };
   const activities = {
     runProcess: runProcessActivity(deps),
     runContainer: runContainerActivity(deps),
@@ -39,8 +39,7 @@ export function createProcessActivities(
 }
 
 export function createActivities(given: ActivityDeps): RunActivities & DeliveryActivities {
-  const prices = createPrices(() => given.orm.em.fork());
-  const deps = { ...given, outcomes: createOutcomes(given), prices };
+  const deps = { ...given, ...processState(given) };
   const [invokeAgent, callHttp] = [invokeAgentActivity(deps), callHttpActivity(deps)];
   const activities = tracedActivities(deps, {
     ...runLogActivities(deps),
@@ -67,5 +66,16 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     // Around their spans, which last as long as the calls.
     invokeAgent: (input) => handedOver.run(input, () => activities.invokeAgent(input)),
     callHttp: (input) => handedOver.run(input, () => activities.callHttp(input)),
+  };
+}
+
+/** What the activities of a process share. */
+function processState(
+  given: Pick<ActivityDeps, 'orm' | 'logger'>,
+): Pick<CallDeps, 'announce' | 'outcomes' | 'prices'> {
+  return {
+    announce: createAnnounce(given),
+    outcomes: createOutcomes(given),
+    prices: createPrices(() => given.orm.em.fork()),
   };
 }

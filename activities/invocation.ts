@@ -203,6 +203,7 @@ async function begin(
   const begun = await beginInvocation(deps.orm.em.fork(), runId, batch, claim, outcomes);
   if (begun.closed) throw ApplicationFailure.nonRetryable('The run is over', FAILURE.closed);
   deps.outcomes.stored(runId, outcomes);
+  deps.announce(runId);
   if (begun.conflict) throw otherOutcome();
   await deliverSignals(deps, begun.signals);
   await endTreeOverLimits(deps, begun.tree);

@@ -2202,11 +2202,11 @@ create table write_pause (
 );
 
 -- function admit_run(p_owner uuid, p_team uuid, p_is_child boolean, p_limits jsonb) returns jsonb
--- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]) returns jsonb
+-- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_quiet boolean DEFAULT false) returns jsonb
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
 -- function audit_door() returns trigger
 -- function audit_refuse() returns trigger
--- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json, p_scheduled_ms bigint DEFAULT NULL::bigint, p_attempt integer DEFAULT NULL::integer) returns json
+-- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json, p_scheduled_ms bigint DEFAULT NULL::bigint, p_attempt integer DEFAULT NULL::integer, p_quiet boolean DEFAULT false) returns json
 -- function count_files() returns trigger
 -- function count_live_runs(p_scope text, p_id uuid, p_most bigint) returns bigint
 -- function counts_call(p_budget budget, p_agent uuid) returns boolean

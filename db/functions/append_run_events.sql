@@ -8,7 +8,7 @@
 -- `emits`; `notice`, if people are told of a human task.
 -- `p_projection` is the run's status, and what follows from it; it counts if its counter is newer than the
 -- row's. `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
--- the run has received.
+-- the run has received. With `p_quiet` the caller tells the readers of the log.
 --
 -- A run began when its log says so, hence no step of it is longer than the run. One plan for each connection:
 -- with others, each statement on the log would be planned again for its partitions.
@@ -16,7 +16,7 @@
 -- The result is `{closed: true}` where the run is over, else `signalled` and, each time that the run's events
 -- or tasks pass a multiple of 64, what its tree of runs has come to.
 create or replace function append_run_events(
-  p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]
+  p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_quiet boolean default false
 ) returns jsonb
 language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -185,7 +185,7 @@ begin
      where id = p_run;
   end if;
 
-  if added > 0 then
+  if added > 0 and not p_quiet then
     perform pg_notify('run_event', p_run::text);
   end if;
   if (r.last_seq + added) / 64 > r.last_seq / 64 or (r.task_count + tasks_added) / 64 > r.task_count / 64 then

@@ -1,5 +1,5 @@
 -- Before an agent is called: appends the batch of events, claims the key of the invocation, and reads the
--- agent that the run has pinned. One round trip, as `append_run_events`.
+-- agent that the run has pinned. One round trip, as `append_run_events`, which has `p_quiet`.
 --
 -- `p_outcomes` are those of earlier calls (`keep_outcomes`); with `conflict`, nothing was done. `p_digest` is
 -- of the call's input.
@@ -18,7 +18,7 @@
 create or replace function begin_invocation(
   p_run uuid, p_events json, p_projection jsonb, p_acks uuid[],
   p_key text, p_pin text, p_task text, p_visit int, p_digest text, p_outcomes json,
-  p_scheduled_ms bigint default null, p_attempt int default null
+  p_scheduled_ms bigint default null, p_attempt int default null, p_quiet boolean default false
 ) returns json
 language plpgsql set enable_seqscan = off as $$
 declare
@@ -40,7 +40,7 @@ begin
     return json_build_object(
       'closed', not exists (select from run where id = p_run and not run_is_over(status)), 'conflict', true);
   end if;
-  appended := append_run_events(p_run, p_events, p_projection, p_acks);
+  appended := append_run_events(p_run, p_events, p_projection, p_acks, p_quiet);
   if (appended ->> 'closed')::boolean then
     return appended::json;
   end if;

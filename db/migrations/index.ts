@@ -61,6 +61,7 @@ import { Migration202611231817Erasure } from './202611231817-erasure.ts';
 import { Migration202611232106AuditDoor } from './202611232106-audit-door.ts';
 import { Migration202611232130Claims } from './202611232130-claims.ts';
 import { Migration202611281800RestoredListeners } from './202611281800-restored-listeners.ts';
+import { Migration202611282055QuietAppends } from './202611282055-quiet-appends.ts';
 import { Migration202611281855UnboundSecrets } from './202611281855-unbound-secrets.ts';
 import { Migration202611281730TraceState } from './202611281730-trace-state.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
@@ -138,6 +139,7 @@ export const migrations = [
   { name: '202611281800-restored-listeners', class: Migration202611281800RestoredListeners },
   { name: '202611281720-partitioned-log', class: Migration202611281720PartitionedLog },
   { name: '202611281855-unbound-secrets', class: Migration202611281855UnboundSecrets },
+  { name: '202611282055-quiet-appends', class: Migration202611282055QuietAppends },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -72,12 +72,13 @@ interface BegunRow extends Omit<Begun, 'signals' | 'agent_status' | 'agent_limit
 
 const BEGIN = new Prepared(
   `select begin_invocation(
-     ${APPEND_ARGUMENTS}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json, ?::bigint, ?::int) as result`,
+     ${APPEND_ARGUMENTS}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json, ?::bigint, ?::int, true) as result`,
 );
 
 /**
  * Stores the outcomes of earlier calls, appends the batch, claims the key and reads the pin, all in one
- * statement (SQL function `begin_invocation`). `digest`: of the call's input, in hexadecimal.
+ * statement (SQL function `begin_invocation`). The caller tells the readers of the log.
+ * `digest`: of the call's input, in hexadecimal.
  */
 export async function beginInvocation(
   em: EntityManager,
