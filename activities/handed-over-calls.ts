@@ -43,8 +43,9 @@ export function createHandedOverCalls(taskQueue: string | null): HandedOverCalls
       return isFull();
     },
     async run(input, work) {
-      const afterMs = input.short?.hand_over_ms;
-      if (queue === null || afterMs === undefined) return work();
+      if (!input.short) return work();
+      const afterMs = input.short.hand_over_ms;
+      if (queue === null || afterMs === undefined) return timed(work);
       const key = invocationKey(input.run_id, input);
       const call = new HandedOver(afterMs, () => handedOver.isOpen && !isFull() && !calls.has(key));
       const outcome = current.run(call, work);
@@ -55,7 +56,7 @@ export function createHandedOverCalls(taskQueue: string | null): HandedOverCalls
         outcome.catch(() => {}).finally(() => setTimeout(forget, KEPT_MS).unref());
         throw failure(FAILURE.handedOver, 'The call takes longer and goes on outside of the task', queue);
       });
-      return Promise.race([outcome, leaving]);
+      return timed(() => Promise.race([outcome, leaving]));
     },
     async follow(key, context) {
       const call = calls.get(key);
@@ -69,6 +70,12 @@ export function createHandedOverCalls(taskQueue: string | null): HandedOverCalls
     },
   };
   return handedOver;
+}
+
+async function timed(work: () => Promise<Invoked>): Promise<Invoked> {
+  const begun = performance.now();
+  const result = await work();
+  return { ...result, took_ms: Math.max(1, Math.ceil(performance.now() - begun)) };
 }
 
 const current = new AsyncLocalStorage<HandedOver>();

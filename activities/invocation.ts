@@ -124,10 +124,10 @@ async function callOrRecall(
       await keepFault(deps, mine, input, invocation, error);
       await release(deps, row, invocation);
     }
-    const isRepeated = isStopping(call);
+    const isRepeated = isStopping(call) || (await isGivenUp(deps, row.runId, call));
     if (mine && !isRepeated && (error instanceof Fault || call.signal.aborted))
       await unawaited(deps, row, invocation);
-    // What a worker that stops has cut off says nothing of the agent.
+    // What a worker that stops has cut off says nothing of the agent, and its repeat has the same holds.
     const left = mine ?? { ...row, claim: 0 };
     await invocation.gate?.leave(left, isRepeated ? failure : error, call.signal.aborted && !isRepeated);
     throw failure;
@@ -240,6 +240,13 @@ export function otherOutcome(): ApplicationFailure {
 
 function digestOf(identity: unknown): string {
   return createHash('sha256').update(JSON.stringify(identity)).digest('hex');
+}
+
+/** Temporal believes this attempt lost and makes another, though nobody has cancelled the call. */
+async function isGivenUp(deps: InvocationDeps, runId: string, call: UnderWay): Promise<boolean> {
+  if (!call.signal.aborted) return false;
+  // Without an answer nothing is given back: the repeat does it, or the end of the run.
+  return !(await cancelRequested(deps, runId, call).catch(() => false));
 }
 
 async function cancelRequested(deps: InvocationDeps, runId: string, call: UnderWay): Promise<boolean> {

@@ -148,6 +148,8 @@ export interface Invoked {
   process?: true;
   /** Set if the outcome comes from outside, after this call; there is no output yet. */
   awaits?: AwaitedOutcome;
+  /** How long a short call took, at least 1 ms. The history has it, so it is the same in a replay. */
+  took_ms?: number;
 }
 
 /** A call whose outcome somebody else stores, once; the signal `call.done` tells the run. */

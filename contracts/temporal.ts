@@ -108,7 +108,8 @@ export type ShortCallRules =
       timeout_ms: number;
     }
   | {
-      version: 2;
+      /** 3: no rule depends on the workflow's clock. */
+      version: 2 | 3;
       /** A call that takes longer is handed over to an ordinary activity. */
       hand_over_ms: number;
     };

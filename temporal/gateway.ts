@@ -170,7 +170,7 @@ function runArgs(
     run_url: `${baseUrl}/runs/${run.run_id}`,
     search_attributes: attributes,
     ...(maxEvents === undefined ? {} : { max_events: maxEvents }),
-    ...(shortCallMs > 0 ? { short_calls: { version: 2, hand_over_ms: shortCallMs } } : {}),
+    ...(shortCallMs > 0 ? { short_calls: { version: 3, hand_over_ms: shortCallMs } } : {}),
     ...(processQueue === undefined ? {} : { process_queue: processQueue }),
   };
 }

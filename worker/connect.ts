@@ -48,6 +48,18 @@ export async function persistently<T>(logger: Logger, step: () => Promise<T>): P
   }
 }
 
+/**
+ * Waits until the namespace can be described. The SDK asks for it as the worker begins to run, a few times
+ * only, and a worker that it refuses cannot be run again.
+ */
+export async function namespaceIsThere(
+  connection: NativeConnection,
+  namespace: string,
+  logger: Logger,
+): Promise<void> {
+  await persistently(logger, () => connection.workflowService.describeNamespace({ namespace }));
+}
+
 /** Ends when the connection is closed, whose new key is refused. */
 function followKey(
   connection: NativeConnection,

@@ -28,7 +28,7 @@ import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { closeAll, createDrain } from './drain.ts';
 import { startContainerReaper } from './container-reaper.ts';
-import { connectNative, persistently } from './connect.ts';
+import { connectNative, namespaceIsThere, persistently } from './connect.ts';
 import { workerVersion } from './deployment.ts';
 import { startEventMatcher } from './event-matcher.ts';
 import { startEventPump } from './event-pump.ts';
@@ -125,6 +125,7 @@ await persistently(logger, async () =>
     taskQueue: env.TEMPORAL_TASK_QUEUE,
   }),
 );
+await namespaceIsThere(connection, settings.namespace, logger);
 const version = workerVersion(env);
 const pause = watchWritePause(createWritePauseWatch(fork));
 const worker = await createWorker({

@@ -17,7 +17,7 @@ import { runLimits } from '../domain/runs/limits.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
-import { connectNative, persistently } from './connect.ts';
+import { connectNative, namespaceIsThere, persistently } from './connect.ts';
 import { startContainerReaper } from './container-reaper.ts';
 import { closeAll, createDrain } from './drain.ts';
 import { openResources } from './resources.ts';
@@ -50,6 +50,7 @@ await resources.settled();
 await persistently(logger, () => announceProcessPolicy(fork(), { containers: processes.policy.containers }));
 const reaper = startContainerReaper({ sandbox, fork, logger });
 const connection = await connectNative(settings, logger);
+await namespaceIsThere(connection, settings.namespace, logger);
 const worker = await Worker.create({
   connection,
   namespace: settings.namespace,

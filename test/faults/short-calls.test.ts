@@ -6,6 +6,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { runWorkflowId } from '../../contracts/temporal.ts';
+import { createOrm } from '../../db/orm.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
 import { startCallScene, type CallScene } from '../support/call-scene.ts';
 import {
@@ -292,3 +293,55 @@ testFault('a chain waits for a database that is away for some seconds', async (s
     await proxy.close();
   }
 });
+
+/** The events of the run's execution on Temporal that have this attribute. */
+async function countEvents(
+  { platform }: CallScene,
+  runId: string,
+  attributes: 'workflowTaskCompletedEventAttributes' | 'activityTaskScheduledEventAttributes',
+): Promise<number> {
+  const temporal = createTemporalClient(platform.temporal);
+  try {
+    const { events } = await temporal.workflow.getHandle(runWorkflowId(runId)).fetchHistory();
+    return events?.filter((event) => event[attributes]).length ?? 0;
+  } finally {
+    await temporal.connection.close();
+  }
+}
+
+// The SDK prolongs a workflow task after 8 s. A replay takes prolonged tasks for one, which began with the last.
+testFault(
+  'a run goes on with another worker after a call that took longer than a workflow task',
+  async (scene) => {
+    const call = { call: 'agent', with: { agent: scene.agentId, input: {} } };
+    const { id } = await startRun(scene.builder, { do: [{ one: call }, { two: call }] });
+    const orm = createOrm({ url: scene.platform.databaseUrl });
+    const lock = orm.em.fork();
+    await lock.begin();
+    await lock.execute('select 1 from run where id = ? for no key update', [id]);
+    const first = await scene.worker();
+    await until(
+      () => countEvents(scene, id, 'workflowTaskCompletedEventAttributes'),
+      (count) => count > 0,
+      PATIENCE_MS,
+    );
+    const begun = scene.calledTimes(1);
+    // The statement that begins the first call gets the lock.
+    await lock.commit();
+    await begun;
+    const release = scene.hold();
+    await scene.calledTimes(2);
+    await until(
+      () => countEvents(scene, id, 'activityTaskScheduledEventAttributes'),
+      (count) => count === 1,
+      PATIENCE_MS,
+    );
+    await first.kill();
+    release();
+    await scene.worker();
+    const run = await endOf(scene.builder, { id, status: 'running' });
+    expect(run['status']).toBe('completed');
+    expect(new Set(scene.keys).size).toBe(2);
+    await orm.close(true);
+  },
+);

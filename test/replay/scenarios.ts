@@ -196,6 +196,22 @@ export const scenarios: Record<string, Scenario> = {
       ),
     };
   },
+  // With rules of version 3. A replay takes the workflow task of the first call and those that prolong it for
+  // one, whose clock begins with the last.
+  prolonged: async (stage) => {
+    const em = stage.platform.orm.em.fork();
+    await em.begin();
+    // The statement that begins the first call waits.
+    await em.execute('lock table invocation in share mode');
+    const run = await started(stage, { do: [{ one: http(stage, '/ok') }, { two: http(stage, '/ok') }] });
+    await until(
+      async () => (await stage.temporal.getHandle(run['temporal'].workflow_id).fetchHistory()).events ?? [],
+      (events) => events.some((event) => event.workflowTaskCompletedEventAttributes),
+      30_000,
+    );
+    await em.commit();
+    return { '': await ended(stage, run) };
+  },
   listen: async (stage) => {
     const builder = await stage.platform.as('builder');
     const run = await started(stage, {

@@ -23,8 +23,10 @@ interface ShortCallsOf {
 export class ShortCalls {
   readonly #rules: ShortCallRules | undefined;
   readonly #agents: ReadonlySet<string>;
-  /** When the first unrecorded call began, in milliseconds. */
+  /** Rules before 3: when the first unrecorded call began, in milliseconds. */
   #since: number | null = null;
+  /** How long the unrecorded calls took together. */
+  #tookMs = 0;
   /** The last workflow task with a short call; `historyLength` tells tasks apart. */
   #task: { historyLength: number; startedMs: number } | null = null;
   /** Timeouts of tasks and attempts that are under way. */
@@ -38,6 +40,7 @@ export class ShortCalls {
   /** Whether the next call may be short; its timeout and agent are still to be checked. */
   mayBegin(workflowDeadline: number | undefined): boolean {
     if (this.#rules === undefined || this.#deadlines > 0 || hasReadClock()) return false;
+    if (!this.usesClock) return this.#tookMs < MAX_UNRECORDED_MS;
     const now = Date.now();
     if (workflowDeadline !== undefined && workflowDeadline - now < DEADLINE_MARGIN_MS) return false;
     return this.#since === null || now - this.#since < MAX_UNRECORDED_MS;
@@ -45,12 +48,20 @@ export class ShortCalls {
 
   fits(timeoutMs: number): boolean {
     if (this.#rules === undefined || timeoutMs <= 0) return false;
-    return this.#rules.version === 2 || timeoutMs <= this.#rules.timeout_ms;
+    return this.#rules.version !== 1 || timeoutMs <= this.#rules.timeout_ms;
   }
 
   /** After this time a call has to be handed over; undefined: never. */
   get handOverMs(): number | undefined {
-    return this.#rules?.version === 2 ? this.#rules.hand_over_ms : undefined;
+    return this.#rules === undefined || this.#rules.version === 1 ? undefined : this.#rules.hand_over_ms;
+  }
+
+  /**
+   * Whether the rules depend on the workflow's clock, as before version 3. A replay takes a workflow task that
+   * was prolonged, and the one that prolonged it, for one: its clock then begins with the last of them.
+   */
+  get usesClock(): boolean {
+    return this.#rules !== undefined && this.#rules.version < 3;
   }
 
   /** Whether a call may be short, by what is known of its agent. */
@@ -61,6 +72,11 @@ export class ShortCalls {
 
   began(): void {
     this.#since ??= Date.now();
+  }
+
+  /** A call has ended. It took so long by what the history has of it, which of a failed one is nothing. */
+  took(ms: number | undefined): void {
+    this.#tookMs += ms ?? MAX_UNRECORDED_MS;
   }
 
   /**
@@ -75,7 +91,13 @@ export class ShortCalls {
   /** The main branch continues in a workflow task that follows a recorded one. */
   recorded(): void {
     this.#since = null;
+    this.#tookMs = 0;
     clockRecorded();
+  }
+
+  /** As `withDeadline`, for attempts that are repeated for a limited time. */
+  async withinLimit<T>(run: () => Promise<T>): Promise<T> {
+    return this.usesClock ? run() : this.withDeadline(run);
   }
 
   async withDeadline<T>(run: () => Promise<T>): Promise<T> {

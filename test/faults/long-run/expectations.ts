@@ -6,7 +6,8 @@ import type { ExitNote } from './platform.ts';
 /** A copy drains for so long. */
 const STOP_MS = 40_000;
 const KILL_MS = 5_000;
-const STARTING_MS = 20_000;
+/** Until a process listens to signals, on a busy machine. */
+const STARTING_MS = 60_000;
 /** A server that lacked room or descriptors may end later. */
 const STARVED_MS = 60_000;
 

@@ -22,7 +22,8 @@ import { describeFault, planFaults, type Fault } from './plan.ts';
 import { startFaultyPlatform, type FaultyPlatform } from './platform.ts';
 import { listOf, tableOf } from './report.ts';
 import { setUp, WEBHOOK_TYPES, type Scene } from './setup.ts';
-import { untilSchedulesAreCurrent } from './due-schedules.ts';
+import { untilTimesHaveCome } from './due-schedules.ts';
+import { CLOCK_SECONDS } from './definitions.ts';
 import { createTroublemaker } from './troubles.ts';
 
 /** Once all is healed, what makes no progress for so long is stuck; the rest may need long. */
@@ -103,8 +104,12 @@ async function loadAndFaults(on: FaultyPlatform, scene: Scene): Promise<Evidence
   const due: DueTimes = { from: loadBegan + SCHEDULES_MS, to: healed };
   // A time whose start is still under way would be skipped.
   await sleep(SETTLE_MS);
-  const clocks = CLOCKS.map((name) => scene.workflows[name]);
-  await untilSchedulesAreCurrent(on.databaseUrl, clocks, healed);
+  const { clock = '', turns = '' } = scene.workflows;
+  const schedules = [
+    { workflowId: clock, everyMs: CLOCK_SECONDS * 1_000, from: due.from },
+    { workflowId: turns, everyMs: scene.turnsSeconds * 1_000, from: due.from },
+  ];
+  await untilTimesHaveCome(on.databaseUrl, schedules, healed);
   await pauseSchedules(on, scene);
   const tries = setTimeout(() => load.giveUp(), CLIENTS_MS);
   await load.done;

@@ -26,9 +26,11 @@ describe('a call may be short', () => {
   });
 
   test('with any timeout if it is handed over once it takes long', () => {
-    const calls = lane({ rules: { version: 2, hand_over_ms: 500 } });
-    expect([0, 1, 5_001, 24 * 3_600_000].map((ms) => calls.fits(ms))).toEqual([false, true, true, true]);
-    expect(calls.handOverMs).toBe(500);
+    for (const version of [2, 3] as const) {
+      const calls = lane({ rules: { version, hand_over_ms: 500 } });
+      expect([0, 1, 5_001, 24 * 3_600_000].map((ms) => calls.fits(ms))).toEqual([false, true, true, true]);
+      expect(calls.handOverMs).toBe(500);
+    }
     expect(lane().handOverMs).toBeUndefined();
   });
 
@@ -52,6 +54,28 @@ describe('a call may be short', () => {
     expect(calls.mayBegin(undefined)).toBe(false);
     calls.recorded();
     expect(calls.mayBegin(undefined)).toBe(true);
+  });
+
+  test('by the times that the history has of the calls, whatever the clock says, until a point is recorded', () => {
+    const calls = lane({ rules: { version: 3, hand_over_ms: 500 } });
+    calls.began();
+    jest.advanceTimersByTime(20_000);
+    calls.took(249);
+    expect(calls.mayBegin(Date.now())).toBe(true);
+    calls.took(1);
+    expect(calls.mayBegin(undefined)).toBe(false);
+    calls.recorded();
+    expect(calls.mayBegin(undefined)).toBe(true);
+    // Nothing is known of a failed one.
+    calls.took(undefined);
+    expect(calls.mayBegin(undefined)).toBe(false);
+  });
+
+  test('not within attempts that are repeated for a limited time, if no rule depends on the clock', async () => {
+    const calls = lane({ rules: { version: 3, hand_over_ms: 500 } });
+    expect(await calls.withinLimit(async () => calls.mayBegin(undefined))).toBe(false);
+    const before = lane({ rules: { version: 2, hand_over_ms: 500 } });
+    expect(await before.withinLimit(async () => before.mayBegin(undefined))).toBe(true);
   });
 
   test('not after the run has read the time, until a point is recorded', () => {

@@ -92,6 +92,8 @@ async function callNow(
   ownMs: number | null,
 ): Promise<Outcome | null> {
   const { timeout_ms: callMs } = call.request;
+  // Of an earlier execution: how much of it is left depends on the clock.
+  if (task.frame.deadline !== undefined && !execution.shortCalls.usesClock) return null;
   const short = shortOf(execution, task, ownMs);
   const limitMs = Math.min(callMs, short.deadline?.left_ms ?? callMs);
   if (limitMs <= 0) return null;
@@ -99,8 +101,10 @@ async function callNow(
   try {
     const carried = { strand: task.env.strand, call: true, input: call.request };
     const result = await execution.journal.carry(carried, (batch) => call.run(batch, short, limitMs));
+    execution.shortCalls.took(result.took_ms);
     return finalOutcome(execution, task, result);
   } catch (error) {
+    execution.shortCalls.took(undefined);
     const queue = handedOverTo(error);
     if (queue !== null) return follow(execution, task, call, queue);
     await rethrowKnown(error, task);

@@ -65,8 +65,9 @@ async function attemptOnce(
   const env = { ...task.env, attempt: frame.attempt };
   const run = (): Promise<ListResult> =>
     runList(execution, definition.try, pointer(task.ref, 'try'), list, env);
-  const limit = policyOf(execution, definition.catch, task)?.limit?.attempt?.duration;
-  if (limit === undefined) return run();
+  const { attempt, duration } = policyOf(execution, definition.catch, task)?.limit ?? {};
+  const limit = attempt?.duration;
+  if (limit === undefined) return duration === undefined ? run() : execution.shortCalls.withinLimit(run);
   frame.deadline ??= Date.now() + toMs(limit, at);
   const { deadline } = frame;
   return execution.shortCalls.withDeadline(() =>
