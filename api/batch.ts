@@ -6,10 +6,17 @@ import { lateFork } from '../db/late-fork.ts';
 import type { EntityManager } from '../db/orm.ts';
 import type { AuditNote } from '../domain/audit/write.ts';
 import { AppError } from '../domain/errors.ts';
+import type { KeyedAnswer } from '../domain/hitl/decide-at-once.ts';
 import type { AppDeps } from './deps.ts';
 import type { EndpointContext } from './endpoint.ts';
-import { claimKey, idempotencyScope, storeAnswer } from './middleware/idempotency.ts';
-import { inTransaction, unlessRolledBack } from './transaction.ts';
+import {
+  claimKey,
+  idempotencyScope,
+  keyedAnswer,
+  storeAnswer,
+  type IdempotencyScope,
+} from './middleware/idempotency.ts';
+import { inTransaction, unlessRefused, unlessRolledBack } from './transaction.ts';
 
 interface BatchItem {
   /** Names the action within the batch. */
@@ -22,8 +29,8 @@ interface BatchItem {
 
 /**
  * @param act returns what JSON keeps as it is
- * @param atOnce tried first, without a transaction, if there is no `Idempotency-Key`: makes the change and
- * its entry in the audit log in one statement. Null: nothing has changed
+ * @param atOnce tried first, without a transaction: makes the change and its entry in the audit log in one
+ * statement, which keeps the result for the `Idempotency-Key`, if there is one. Null: nothing has changed
  * @returns the refusal as a value. @throws errors that do not concern one item and fail the whole request
  */
 export async function actOnOne<T>(
@@ -31,14 +38,14 @@ export async function actOnOne<T>(
   c: EndpointContext,
   { name, content, audited }: BatchItem,
   act: (em: EntityManager) => Promise<T>,
-  atOnce?: (em: EntityManager) => Promise<T | null>,
+  atOnce?: (em: EntityManager, keep?: (result: T) => Promise<KeyedAnswer>) => Promise<T | null>,
 ): Promise<T | AppError> {
   const request = idempotencyScope(c.ctx, c.actor, Buffer.from(JSON.stringify(content)), (text) =>
     deps.encryption.fingerprint(text),
   );
   const scope = request && { ...request, path: `${request.path}#${name}` };
   try {
-    const done = scope || !atOnce ? null : await unlessRolledBack(() => atOnce(lateFork(deps.orm.em)));
+    const done = atOnce ? await tryAtOnce<T>(scope, (keep) => atOnce(lateFork(deps.orm.em), keep)) : null;
     if (done !== null) return done;
     return await inTransaction(
       () => lateFork(deps.orm.em),
@@ -62,4 +69,13 @@ export async function actOnOne<T>(
     }
     throw error;
   }
+}
+
+function tryAtOnce<T>(
+  scope: IdempotencyScope | null,
+  work: (keep?: (result: T) => Promise<KeyedAnswer>) => Promise<T | null>,
+): Promise<T | null> {
+  if (scope === null) return unlessRolledBack(() => work());
+  const keep = async (body: T) => keyedAnswer(scope, { status: 200, body });
+  return unlessRolledBack(() => unlessRefused(() => work(keep)));
 }

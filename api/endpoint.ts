@@ -11,6 +11,7 @@ import type { Scope } from '../contracts/scopes.ts';
 import type { AuditNote } from '../domain/audit/write.ts';
 import type { Actor } from '../domain/auth/actor.ts';
 import type { Checked } from '../domain/errors.ts';
+import type { KeyedAnswer } from '../domain/hitl/decide-at-once.ts';
 import type { YamlBody } from './yaml-body.ts';
 
 /** `person`: no token may; `none`: the operation needs no log-in, or is about the credential itself. */
@@ -30,6 +31,12 @@ export interface AuditTrail {
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** A request whose answer the statement of `atOnce` has to keep, for repetitions. */
+export interface KeyedRequest {
+  /** @param response with the names of people or without */
+  answer(response: EndpointResponse): Promise<KeyedAnswer>;
+}
 
 /**
  * A response that is not JSON: `media({ 'image/svg+xml': z.string() })`; `*\/*` stands for any type. Strings
@@ -75,6 +82,8 @@ export interface EndpointContext<P = unknown, Q = unknown, B = unknown, R = unkn
   readonly yaml: YamlBody | null;
   /** The request's entry in the audit log. */
   readonly audit: AuditTrail;
+  /** In `atOnce`, of a request with an `Idempotency-Key`; else null. */
+  readonly keyed: KeyedRequest | null;
   /** Does work whose effort depends on the body, and counts its time as the caller's. */
   measure<T>(work: () => T): T;
   ctx: Context;
@@ -183,9 +192,10 @@ export interface EndpointDefinition<
    */
   prepare?(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>>): Promise<R>;
   /**
-   * Tried before the handler, for requests without `Idempotency-Key`: makes the change and its entry in the
-   * audit log in one statement, without a transaction around it. Null: nothing has changed, and the handler
-   * follows. It reads the body before the statement.
+   * Tried before the handler: makes the change and its entry in the audit log in one statement, without a
+   * transaction around it. Null: nothing has changed, and the handler follows. It reads the body before the
+   * statement. With an `Idempotency-Key` the statement claims it and keeps the answer (`keyed`), or changes
+   * nothing if the key is in use; a refusal is then left to the handler, too.
    */
   atOnce?(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>>): Promise<EndpointResponse | null>;
   handler(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>, R>): Promise<EndpointResponse>;

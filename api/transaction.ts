@@ -38,6 +38,16 @@ export async function unlessRolledBack<T>(work: () => Promise<T | null>): Promis
   }
 }
 
+/** Work of one statement that changes nothing if it refuses; null then, to be refused in the full order. */
+export async function unlessRefused<T>(work: () => Promise<T | null>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
 /** A serialization failure or deadlock: nothing was changed, and a repeat may succeed. */
 function isRolledBack(error: unknown): boolean {
   const code = databaseCode(error);

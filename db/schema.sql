@@ -2207,10 +2207,11 @@ create table write_pause (
 -- function audit_door() returns trigger
 -- function audit_refuse() returns trigger
 -- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json, p_scheduled_ms bigint DEFAULT NULL::bigint, p_attempt integer DEFAULT NULL::integer, p_quiet boolean DEFAULT false) returns json
+-- function claim_key(p_user uuid, p_method text, p_path text, p_key text, OUT taken boolean, OUT fingerprint text, OUT status integer, OUT headers jsonb, OUT body text) returns record
 -- function count_files() returns trigger
 -- function count_live_runs(p_scope text, p_id uuid, p_most bigint) returns bigint
 -- function counts_call(p_budget budget, p_agent uuid) returns boolean
--- function decide_at_once(p_run uuid, p_version text, p_given json, p_is_vote boolean, p_status text, p_audit json, p_events json, p_notice json, p_entry json) returns text
+-- function decide_at_once(p_run uuid, p_version text, p_given json, p_is_vote boolean, p_status text, p_audit json, p_events json, p_notice json, p_entry json, p_once json DEFAULT NULL::json) returns text
 -- function decide_human_task(p_run uuid, p_decision json, p_status text, p_audit json, p_events json, p_notice json) returns text
 -- function drop_log_partition(p_name text) returns boolean
 -- function end_lone_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json, p_outcomes json) returns jsonb
@@ -2225,6 +2226,7 @@ create table write_pause (
 -- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean) returns json
 -- function hold_run_quota(p_scope text, p_id uuid, p_live bigint, p_rate bigint, p_several boolean) returns jsonb
 -- function human_task_is_undecided(status text) returns boolean
+-- function keep_answer(p_user uuid, p_method text, p_path text, p_key text, p_fingerprint text, p_status integer, p_headers jsonb, p_body text) returns void
 -- function keep_one_administrator() returns trigger
 -- function keep_outcomes(p_run uuid, p_outcomes json) returns boolean
 -- function keep_task_text() returns trigger

@@ -5,20 +5,18 @@ import * as z from 'zod';
 import { withAbsentPeople } from '../../domain/auth/absences.ts';
 import { hasRole, type Actor } from '../../domain/auth/actor.ts';
 import { writeAudit } from '../../domain/audit/write.ts';
-import { forbidden } from '../../domain/errors.ts';
 import { addFile, receiveFile } from '../../domain/files/service.ts';
-import { decide, getTask, listTasks, loadForChange } from '../../domain/hitl/service.ts';
-import { sendSignals } from '../../domain/runs/dispatch.ts';
+import { getTask, listTasks } from '../../domain/hitl/service.ts';
 import { checkQuota } from '../../domain/quotas/check.ts';
-import { servesCaller } from '../../domain/runs/protocol-calls.ts';
 import { getRun } from '../../domain/runs/queries.ts';
 import { followRun } from '../protocol-calls/follow-run.ts';
 import { cancelCalledRun } from '../protocol-calls/start-run.ts';
-import { presentDecided, presentListedTask, presentTask } from '../routes/hitl/presenter.ts';
+import { presentListedTask, presentTask } from '../routes/hitl/presenter.ts';
 import { text, uuid } from '../schemas.ts';
 import { hasScope } from '../scopes.ts';
 import { inTransaction } from '../transaction.ts';
 import type { McpCall, Progress } from './call.ts';
+import { decideTask } from './decide-task.ts';
 import { fileUri, recordResult, runResult } from './results.ts';
 import { runResultSchema } from './tool-schemas.ts';
 import type { ListedTool } from './run-tools.ts';
@@ -177,38 +175,6 @@ async function getRunTool(
   } finally {
     session.close();
   }
-}
-
-/** @throws 403 if the caller could approve what itself has begun */
-async function decideTask(
-  { deps, actor, origin, callingRunId }: McpCall,
-  {
-    task_id: id,
-    ...submission
-  }: { task_id: string; decision: string; payload?: unknown; comment?: string | undefined },
-): Promise<CallToolResult> {
-  const person = await withAbsentPeople(deps.orm.em.fork(), actor);
-  const { task, decision, signal } = await inTransaction(
-    () => deps.orm.em.fork(),
-    async (em) => {
-      const seen = await loadForChange(em, person, id);
-      if (await servesCaller(em, seen.run_id, callingRunId))
-        throw forbidden(
-          'A program of a language model has begun this run, so a person decides this task elsewhere.',
-          'own_run',
-        );
-      const changes = { decision: { new: submission.decision } };
-      await writeAudit(em, origin, {
-        action: 'decideHumanTask',
-        objectType: 'human_task',
-        objectId: id,
-        data: { changes },
-      });
-      return decide(em, { actor: person, via: 'mcp' }, seen, { value: submission });
-    },
-  );
-  const delivered = signal === null ? [] : await sendSignals(deps, [signal]);
-  return recordResult({ ...presentDecided(person, task, decision, delivered.length > 0) });
 }
 
 async function* chunks(bytes: Buffer): AsyncGenerator<Uint8Array> {

@@ -5,8 +5,10 @@
 import type { Context } from 'koa';
 
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared, type Value } from '../../db/prepared.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import { badRequest, conflict, invalid } from '../../domain/errors.ts';
+import type { KeyedAnswer } from '../../domain/hitl/decide-at-once.ts';
 import type { EndpointResponse } from '../endpoint.ts';
 
 export interface IdempotencyScope {
@@ -76,40 +78,39 @@ function sortKeys(value: unknown): unknown {
   return value;
 }
 
+type Claim = { taken: boolean; body: string | null } & (
+  | { fingerprint: string; status: number; headers: Record<string, string> }
+  | { fingerprint: null; status: null; headers: null }
+);
+
+const CLAIM = new Prepared(
+  'select taken, fingerprint, status, headers, body from claim_key(?::uuid, ?::text, ?::text, ?::text)',
+);
+const KEEP = new Prepared(
+  'select keep_answer(?::uuid, ?::text, ?::text, ?::text, ?::text, ?::int, ?::jsonb, ?::text)',
+);
+
 /**
  * Claims the key for this transaction.
  * @returns the stored response if there is one
  * @throws 409 while another request holds the key; 422 for a different body
  */
 export async function claimKey(em: EntityManager, scope: IdempotencyScope): Promise<EndpointResponse | null> {
-  const { userId, method, path, key } = scope;
-  const [lock] = await em.execute<{ taken: boolean }[]>(
-    'select pg_try_advisory_xact_lock(hashtextextended(?, 0)) as taken',
-    [`idempotency ${userId} ${method} ${path} ${key}`],
-  );
-  if (!lock?.taken) {
+  const [claim] = await CLAIM.execute<Claim>(em, valuesOf(scope));
+  if (!claim?.taken) {
     throw conflict(
       'idempotency_in_progress',
       'The first request with this Idempotency-Key is still in progress.',
     );
   }
-  const [record] = await em.execute<
-    { fingerprint: string; status: number; headers: Record<string, string>; body: string | null }[]
-  >(
-    `select fingerprint, status, headers, body from idempotency_record
-      where user_id = ? and method = ? and path = ? and key = ? and expires_at > now()`,
-    [userId, method, path, key],
-  );
-  if (!record) {
-    return null;
-  }
-  if (record.fingerprint !== scope.fingerprint) {
+  const { fingerprint, status, headers, body } = claim;
+  if (fingerprint === null) return null;
+  if (fingerprint !== scope.fingerprint)
     throw invalid([], 'This Idempotency-Key was used with another body.', 'idempotency_key_reused');
-  }
   return {
-    status: record.status,
-    headers: { ...record.headers, 'Idempotency-Replayed': 'true' },
-    ...(record.body === null ? {} : { body: JSON.parse(record.body) }),
+    status,
+    headers: { ...headers, 'Idempotency-Replayed': 'true' },
+    ...(body === null ? {} : { body: JSON.parse(body) }),
   };
 }
 
@@ -122,22 +123,22 @@ export async function storeAnswer(
   if (response.status < 200 || response.status > 299) {
     return;
   }
-  await em.execute(
-    `insert into idempotency_record
-       (user_id, method, path, key, fingerprint, status, headers, body, expires_at)
-     values (?, ?, ?, ?, ?, ?, ?::jsonb, ?, now() + interval '24 hours')
-     on conflict (user_id, method, path, key) do update set
-       fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
-       body = excluded.body, expires_at = excluded.expires_at`,
-    [
-      scope.userId,
-      scope.method,
-      scope.path,
-      scope.key,
-      scope.fingerprint,
-      response.status,
-      JSON.stringify(response.headers ?? {}),
-      response.body === undefined ? null : JSON.stringify(response.body),
-    ],
-  );
+  await KEEP.execute(em, [
+    ...valuesOf(scope),
+    scope.fingerprint,
+    response.status,
+    JSON.stringify(response.headers ?? {}),
+    response.body === undefined ? null : JSON.stringify(response.body),
+  ]);
+}
+
+/** The same for a statement that claims the key and makes the change, too. */
+export function keyedAnswer(scope: IdempotencyScope, response: EndpointResponse): KeyedAnswer {
+  const { userId: user_id, method, path, key, fingerprint } = scope;
+  const { status, headers = {}, body } = response;
+  return { user_id, method, path, key, fingerprint, status, headers, body };
+}
+
+function valuesOf({ userId, method, path, key }: IdempotencyScope): Value[] {
+  return [userId, method, path, key];
 }

@@ -11,6 +11,7 @@ import {
   type Endpoint,
   type EndpointContext,
   type EndpointResponse,
+  type KeyedRequest,
 } from '../endpoint.ts';
 import {
   BODY_LIMIT_BYTES,
@@ -25,10 +26,16 @@ import { formFields } from './form-fields.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
 import type { KnownNames } from '../known-names.ts';
 import { personNames, type Naming } from '../person-names.ts';
-import { inTransaction, unlessRolledBack } from '../transaction.ts';
+import { inTransaction, unlessRefused, unlessRolledBack } from '../transaction.ts';
 import { EndpointTrail } from '../audit-trail.ts';
 import { readYamlBody, withPlaces, type YamlBody } from '../yaml-body.ts';
-import { claimKey, idempotencyScope, storeAnswer } from './idempotency.ts';
+import {
+  claimKey,
+  idempotencyScope,
+  keyedAnswer,
+  storeAnswer,
+  type IdempotencyScope,
+} from './idempotency.ts';
 
 export interface RunDeps {
   fork: () => EntityManager;
@@ -71,7 +78,7 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
           contextOf(deps.fork(), { actions: [], audit: new EndpointTrail(endpoint, ctx) }),
         )
       : undefined;
-    const first = scope === null ? await actAtOnce(deps, endpoint, ctx, contextOf) : null;
+    const first = await actAtOnce(deps, endpoint, ctx, contextOf, keyedRequest(deps, scope, withNames));
     if (first !== null) {
       send(ctx, await answerAtOnce(deps, endpoint, ctx, first, withNames));
       return;
@@ -109,17 +116,27 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
   };
 }
 
+function keyedRequest(
+  { fork }: RunDeps,
+  scope: IdempotencyScope | null,
+  withNames: Naming,
+): KeyedRequest | null {
+  return scope && { answer: async (response) => keyedAnswer(scope, await withNames(fork(), response)) };
+}
+
 /** What the endpoint has done in one statement; null: nothing. */
 async function actAtOnce(
   deps: RunDeps,
   endpoint: Endpoint,
   ctx: Context,
   contextOf: (em: EntityManager, rest: ContextRest) => EndpointContext<never, never, never>,
+  keyed: KeyedRequest | null,
 ): Promise<Done | null> {
   if (!endpoint.atOnce) return null;
   const actions: AfterCommit[] = [];
-  const c = contextOf(deps.fork(), { actions, audit: new EndpointTrail(endpoint, ctx) });
-  const response = await unlessRolledBack(async () => (await endpoint.atOnce?.(c)) ?? null);
+  const c = contextOf(deps.fork(), { actions, audit: new EndpointTrail(endpoint, ctx), keyed });
+  const work = async () => (await endpoint.atOnce?.(c)) ?? null;
+  const response = await unlessRolledBack(keyed === null ? work : () => unlessRefused(work));
   return response && { response, actions };
 }
 
@@ -227,6 +244,7 @@ interface ContextRest {
   actions: AfterCommit[];
   audit: EndpointTrail;
   prepared?: unknown;
+  keyed?: KeyedRequest | null;
 }
 
 function makeContext(
@@ -235,13 +253,14 @@ function makeContext(
   ctx: Context,
   em: EntityManager,
   request: Reading,
-  { actions, audit, prepared }: ContextRest,
+  { actions, audit, prepared, keyed = null }: ContextRest,
 ): EndpointContext<never, never, never> {
   // `never`: only the endpoint's own handler receives this context, and its types match these schemas.
   return {
     em,
     prepared,
     audit,
+    keyed,
     actor: ctx.state['actor'],
     params: parseParams(endpoint, ctx['params']),
     get query() {
@@ -274,6 +293,7 @@ function contextParts(c: EndpointContext<never, never, never>) {
     requestId,
     baseUrl,
     prepared: undefined,
+    keyed: null,
     query: undefined,
     body: undefined,
     checkSyntax: () => {},

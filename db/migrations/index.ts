@@ -63,6 +63,7 @@ import { Migration202611232130Claims } from './202611232130-claims.ts';
 import { Migration202611281800RestoredListeners } from './202611281800-restored-listeners.ts';
 import { Migration202611282055QuietAppends } from './202611282055-quiet-appends.ts';
 import { Migration202611281855UnboundSecrets } from './202611281855-unbound-secrets.ts';
+import { Migration202611282046DecisionsOnce } from './202611282046-decisions-once.ts';
 import { Migration202611281730TraceState } from './202611281730-trace-state.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
 import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
@@ -140,6 +141,7 @@ export const migrations = [
   { name: '202611281720-partitioned-log', class: Migration202611281720PartitionedLog },
   { name: '202611281855-unbound-secrets', class: Migration202611281855UnboundSecrets },
   { name: '202611282055-quiet-appends', class: Migration202611282055QuietAppends },
+  { name: '202611282046-decisions-once', class: Migration202611282046DecisionsOnce },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

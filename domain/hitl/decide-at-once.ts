@@ -1,9 +1,11 @@
 /**
  * Decides a human task, or votes on it, by one read and one statement that is a transaction of its own (SQL
  * function `decide_at_once`). The statement takes the locks and writes only if the task is still the one that
- * was read. All else is left to `decide`: whatever is refused because of the state or the content, and tasks
- * that somebody else changes at the same time.
+ * was read. All else is left to `decide`: whatever is refused because of the state or the content, tasks that
+ * somebody else changes at the same time, and requests that are repeated.
  */
+import { randomUUID } from 'node:crypto';
+import { isRecord } from '../../contracts/is-record.ts';
 import { isTerminal } from '../../contracts/run-events.ts';
 import type { HumanAnswer } from '../../contracts/hitl.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -27,6 +29,7 @@ import {
   iso,
   TASK_COLUMNS,
   type Comment,
+  type Decision,
   type HumanTask,
   type HumanTaskView,
 } from './human-task.ts';
@@ -64,8 +67,25 @@ const READ = new Prepared(
 
 const WRITE = new Prepared(
   `select decide_at_once(?::uuid, ?::text, ?::json, ?::boolean, ?::text, ?::json, ?::json, ?::json,
-     ?::json) as updated_at`,
+     ?::json, ?::json) as updated_at`,
 );
+
+/** What was decided, and the caller with the absent people whose deputy they are. */
+export interface DecidedAtOnce extends Decided {
+  actor: Actor;
+}
+
+/** The answer to keep for an `Idempotency-Key`: columns of its row, and the body as JSON. */
+export interface KeyedAnswer {
+  user_id: string;
+  method: string;
+  path: string;
+  key: string;
+  fingerprint: string;
+  status: number;
+  headers: Record<string, string>;
+  body: unknown;
+}
 
 interface Request {
   taskId: string;
@@ -73,24 +93,32 @@ interface Request {
   submission: () => Checked<Submission>;
   /** The entry of the audit log, as JSON of its columns. */
   entry: () => string;
+  /** Refuses the caller for another reason than those of the task. */
+  check?: (task: HumanTask) => Promise<void>;
+  /** The id of a decision link, which is used up. */
+  link?: string;
+  /** With an `Idempotency-Key`. The body's `task.updated_at` is replaced by the time of the change. */
+  keep?: ((decided: DecidedAtOnce) => Promise<KeyedAnswer>) | undefined;
 }
 
 /**
  * @param em without a transaction
- * @returns null if nothing was written; else also the caller with the absent people whose deputy they are
+ * @returns null if nothing was written
  * @throws 404 and 403 as `loadForChange` does
  */
 export async function decideAtOnce(
   em: EntityManager,
   { actor: caller, via }: Caller,
-  { taskId, submission, entry }: Request,
-): Promise<(Decided & { actor: Actor }) | null> {
+  request: Request,
+): Promise<DecidedAtOnce | null> {
+  const { taskId, submission, check } = request;
   const [read] = await READ.execute<Read>(em, [caller.id, taskId]);
   if (!read) throw notFound('human task');
   const { now, absent, votes, comments, ...task } = read;
   const actor = asDeputy(caller, absent);
   checkSees(actor, task);
   const acting: Acting = { task, ...checkMayAct(actor, task) };
+  await check?.(task);
   const checked = await checkSubmission(actor.id, task, submission());
   if ('refusal' in checked || isTerminal(task.run_status)) return null;
   // Files have to be linked with the run first.
@@ -107,15 +135,40 @@ export async function decideAtOnce(
   if ('refused' in result) return null;
   const decides = result.change === 'decided';
   const decision = newDecision(checked.value, actor.id, now, decides);
-  const all: Vote[] | null = votes && [
-    ...votes,
-    { ...decision, also: acting.as.id === actor.id ? null : acting.as.id },
-  ];
-  const given = { actor, via };
+  return write(em, { actor, via }, request, { acting, decision, votes, comments });
+}
+
+interface Change {
+  acting: Acting;
+  /** `delivered` is null for a vote that leaves the task open. */
+  decision: Decision;
+  /** Those before. */
+  votes: Vote[] | null;
+  comments: Comment[];
+}
+
+async function write(
+  em: EntityManager,
+  given: Caller,
+  request: Request,
+  { acting, decision, votes, comments }: Change,
+): Promise<DecidedAtOnce | null> {
+  const { actor } = given;
+  const { task, as } = acting;
+  const decides = decision.delivered !== null;
+  const all: Vote[] | null = votes && [...votes, { ...decision, also: as.id === actor.id ? null : as.id }];
   const { audit, events } = decides
     ? decisionRecord(given, acting, decision)
     : recordOf(given, acting, voteChange(given, acting, decision));
   const sent = decides ? decisionSignal(acting, decision, all && all.map(answerOf)) : null;
+  const changed = decides ? { status: DECIDED, decision } : { decision: null };
+  const details = { comments, ...detailsOf(actor, task, all) };
+  const decidedAt = (time: string): DecidedAtOnce => ({
+    actor,
+    task: { ...task, ...details, ...changed, updated_at: time },
+    decision,
+    signal: sent && sent.signal,
+  });
   const traceparent = decides ? await traceOfDecision(em, task.run_id) : null;
   const [written] = await WRITE.execute<{ updated_at: string | null }>(em, [
     task.run_id,
@@ -126,18 +179,22 @@ export async function decideAtOnce(
     audit,
     events,
     sent && sent.notice,
-    entry(),
+    request.entry(),
+    await onceOf(request, decidedAt(decision.decided_at)),
   ]);
-  const at = written?.updated_at ?? null;
-  if (at === null) return null;
-  const changed = decides ? { status: DECIDED, decision } : { decision: null };
-  const details = { comments, ...detailsOf(actor, task, all) };
-  return {
-    actor,
-    task: { ...task, ...details, ...changed, updated_at: at },
-    decision,
-    signal: sent && sent.signal,
-  };
+  const time = written?.updated_at ?? null;
+  return time === null ? null : decidedAt(time);
+}
+
+/** What lets the statement happen once only, as JSON; null: the state of the task is all. */
+async function onceOf({ link, keep }: Request, decided: DecidedAtOnce): Promise<string | null> {
+  if (keep === undefined) return link === undefined ? null : JSON.stringify({ link });
+  const { body, ...answer } = await keep(decided);
+  // The database knows the time of the change.
+  const mark = randomUUID();
+  const isOfTask = isRecord(body) && isRecord(body['task']);
+  const marked = isOfTask ? { ...body, task: { ...(body['task'] as object), updated_at: mark } } : body;
+  return JSON.stringify({ link, answer: { ...answer, body: JSON.stringify(marked).split(mark) } });
 }
 
 function stateOf({ status, claimed_by, quorum }: HumanTask, votes: readonly Vote[]): TaskState {

@@ -91,7 +91,7 @@ test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, 
       return open.body as { id: string; run_id: string }[];
     });
 
-    // Without a key, a decision is one statement; a repetition of a lost answer then finds the decision.
+    // Each decision is one statement. A repetition finds the decision, and with a key the answer.
     const hasKey = (i: number): boolean => i % 2 === 0;
     const decide = (task: { id: string }, key: string, i: number): Promise<Reply> =>
       persistently(() =>
@@ -123,6 +123,8 @@ test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, 
       ).toContainEqual(statuses);
       const ids = pair.map(({ body }) => body.decision.id);
       expect(ids[0]).toBe(ids[1]);
+      const audited = `/audit?action=decideHumanTask&outcome=done&object_id=${tasks[i]?.id}`;
+      expect((await persistently(() => client.get(audited))).body).toHaveLength(1);
     }
     for (const id of runs) {
       const run = await eventually(async () => {

@@ -15,7 +15,6 @@ import { actOnOne } from '../../batch.ts';
 import type { AppDeps } from '../../deps.ts';
 import type { EndpointContext } from '../../endpoint.ts';
 import { problemOf } from '../../middleware/errors.ts';
-import { idempotencyKeyOf } from '../../middleware/idempotency.ts';
 import { presentDecided, type batchRecord } from './presenter.ts';
 
 interface BatchItem extends Submission {
@@ -27,24 +26,26 @@ type Result = z.input<typeof batchRecord>['results'][number];
 export async function decideBatch(deps: AppDeps, c: EndpointContext, items: BatchItem[]): Promise<Result[]> {
   const decided: (Decided | AppError)[] = [];
   const sending: Promise<string[]>[] = [];
-  const isKept = idempotencyKeyOf(c.ctx) !== null;
+  const repeated: string[] = [];
   const actor = await withAbsentPeople(c.em, c.actor);
   for (const [index, item] of items.entries()) {
-    const result = await decideItem(deps, c, actor, item, String(index));
+    const { result, isFresh } = await decideItem(deps, c, actor, item, String(index));
     decided.push(result);
-    // A run goes on while the other tasks are decided.
     const signal = result instanceof AppError ? null : result.signal;
-    if (signal !== null && !isKept) sending.push(delivering(deps, c, () => sendUnmarked(deps, [signal])));
+    if (signal === null) continue;
+    // A run goes on while the other tasks are decided.
+    if (isFresh) sending.push(delivering(deps, c, () => sendUnmarked(deps, [signal])));
+    else repeated.push(signal.signal.id);
   }
-  const delivered = new Set(
-    isKept
-      ? await delivering(deps, c, () => deliverSignals(deps, signalsOf(decided)))
-      : await delivering(deps, c, async () => {
-          const ids = (await Promise.all(sending)).flat();
-          await markDelivered(deps.orm.em.fork(), ids);
-          return ids;
-        }),
-  );
+  const delivered = new Set([
+    ...(await delivering(deps, c, async () => {
+      const ids = (await Promise.all(sending)).flat();
+      await markDelivered(deps.orm.em.fork(), ids);
+      return ids;
+    })),
+    // Those that the runs have not received are sent again.
+    ...(await delivering(deps, c, () => deliverSignals(deps, repeated))),
+  ]);
   return decided.map((result, index): Result => {
     const task_id = items[index]?.task_id ?? '';
     if (result instanceof AppError) {
@@ -60,41 +61,46 @@ export async function decideBatch(deps: AppDeps, c: EndpointContext, items: Batc
   });
 }
 
-function decideItem(
+/** Not fresh: the result is that of an earlier request with the same key. */
+async function decideItem(
   deps: AppDeps,
   c: EndpointContext,
   actor: Actor,
   item: BatchItem,
   name: string,
-): Promise<Decided | AppError> {
+): Promise<{ result: Decided | AppError; isFresh: boolean }> {
   const { task_id: taskId, ...submission } = item;
   const audited = auditedOf(item);
-  return actOnOne<Decided>(
+  let isFresh = false;
+  const result = await actOnOne<Decided>(
     deps,
     c,
     { name, content: item, audited },
     async (em) => {
+      isFresh = true;
       const seen = await loadForChange(em, actor, taskId);
       return decide(em, { actor, via: 'batch' }, seen, { value: submission });
     },
-    (em) =>
-      decideAtOnce(
+    async (em, keep) => {
+      const decided = await decideAtOnce(
         em,
         { actor: c.actor, via: 'batch' },
-        { taskId, submission: () => ({ value: submission }), entry: () => c.audit.row(audited) },
-      ),
+        {
+          taskId,
+          submission: () => ({ value: submission }),
+          entry: () => c.audit.row(audited),
+          keep: keep && (({ task, decision, signal }) => keep({ task, decision, signal })),
+        },
+      );
+      isFresh ||= decided !== null;
+      return decided;
+    },
   );
+  return { result, isFresh };
 }
 
 function auditedOf({ task_id: objectId, decision }: BatchItem): Partial<AuditNote> {
   return { objectId, data: { changes: { decision: { new: decision } } } };
-}
-
-/** Of a repetition, those that the runs have not received are sent again. */
-function signalsOf(decided: (Decided | AppError)[]): string[] {
-  return decided.flatMap((result) =>
-    result instanceof AppError || result.signal === null ? [] : [result.signal.signal.id],
-  );
 }
 
 /** The ids that arrived. The reconciler repeats those that did not. */

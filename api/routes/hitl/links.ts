@@ -4,13 +4,17 @@ import * as z from 'zod';
 import type { AuditNote } from '../../../domain/audit/write.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { AppError } from '../../../domain/errors.ts';
-import { decide } from '../../../domain/hitl/decide.ts';
+import { decideAtOnce } from '../../../domain/hitl/decide-at-once.ts';
+import { decide, type Decided } from '../../../domain/hitl/decide.ts';
 import {
   openDecisionLink,
   useDecisionLink,
+  type DecisionLink,
   type DecisionLinkDeps,
 } from '../../../domain/hitl/decision-links.ts';
+import type { HumanTask } from '../../../domain/hitl/human-task.ts';
 import { loadForChange } from '../../../domain/hitl/locked-task.ts';
+import type { Submission } from '../../../domain/hitl/submission.ts';
 import { sendSignals } from '../../../domain/runs/dispatch.ts';
 import type { AppDeps } from '../../deps.ts';
 import {
@@ -21,7 +25,7 @@ import {
   type EndpointResponse,
 } from '../../endpoint.ts';
 import { pageHeaders } from '../../page.ts';
-import { inTransaction } from '../../transaction.ts';
+import { inTransaction, unlessRefused, unlessRolledBack } from '../../transaction.ts';
 import { payloadOf, renderDone, renderRefused, renderTask, simpleFields } from './link-page.ts';
 
 const tags = ['hitl'];
@@ -77,36 +81,24 @@ export function decisionLinkEndpoints(deps: AppDeps): Endpoint[] {
   ];
 }
 
+type LinkContext = EndpointContext<{ token: string }, unknown, Record<string, string>>;
+
 async function decideByLink(
   deps: AppDeps,
   links: DecisionLinkDeps,
-  c: EndpointContext<{ token: string }, unknown, Record<string, string>>,
+  c: LinkContext,
 ): Promise<EndpointResponse> {
   const sent = c.body;
   try {
-    const { task } = await openDecisionLink(c.em, links, c.params.token);
-    const { decision = '', comment } = sent;
-    const fields = simpleFields(task.form_schema);
-    if (fields === null && decision !== 'reject')
+    const link = await openDecisionLink(c.em, links, c.params.token);
+    const { task } = link;
+    const submission = submissionOf(task, sent);
+    if (submission === null)
       return answer(422, renderTask({ task, consoleUrl: taskUrl(links, task.id), sent }));
-    const payload = decision === 'reject' ? undefined : payloadOf(fields ?? [], sent);
-    const submission = {
-      decision,
-      comment: comment ?? null,
-      ...(task.form_schema === null ? {} : { payload }),
-    };
+    const { decision } = submission;
     try {
-      const { signal } = await inTransaction(
-        () => deps.orm.em.fork(),
-        async (em) => {
-          const link = await openDecisionLink(em, links, c.params.token);
-          const seen = await loadForChange(em, link.actor, task.id);
-          const decided = await decide(em, { actor: link.actor, via: 'link' }, seen, { value: submission });
-          await useDecisionLink(em, link);
-          await c.audit.write(em, auditedOf(link.actor, task.id, decision));
-          return decided;
-        },
-      );
+      const { signal } =
+        (await decideLinkAtOnce(c, link, submission)) ?? (await decideLocked(deps, links, c, submission));
       if (signal !== null) c.afterCommit(async () => void (await sendSignals(deps, [signal])));
       return answer(200, renderDone(task.decisions.find(({ id }) => id === decision)?.label ?? decision));
     } catch (error) {
@@ -117,6 +109,50 @@ async function decideByLink(
   } catch (error) {
     return refused(error, links);
   }
+}
+
+/** Null if the page cannot show the task's form. */
+function submissionOf(task: HumanTask, sent: Record<string, string>): Submission | null {
+  const { decision = '', comment = null } = sent;
+  const fields = simpleFields(task.form_schema);
+  if (fields === null && decision !== 'reject') return null;
+  const payload = decision === 'reject' ? undefined : payloadOf(fields ?? [], sent);
+  return { decision, comment, ...(task.form_schema === null ? {} : { payload }) };
+}
+
+/** One statement decides and uses the link up; null: nothing has changed. */
+function decideLinkAtOnce(
+  c: LinkContext,
+  { id, task, actor }: DecisionLink,
+  submission: Submission,
+): Promise<Decided | null> {
+  const request = {
+    taskId: task.id,
+    submission: () => ({ value: submission }),
+    entry: () => c.audit.row(auditedOf(actor, task.id, submission.decision)),
+    link: id,
+  };
+  return unlessRolledBack(() => unlessRefused(() => decideAtOnce(c.em, { actor, via: 'link' }, request)));
+}
+
+function decideLocked(
+  deps: AppDeps,
+  links: DecisionLinkDeps,
+  c: LinkContext,
+  submission: Submission,
+): Promise<Decided> {
+  return inTransaction(
+    () => deps.orm.em.fork(),
+    async (em) => {
+      const link = await openDecisionLink(em, links, c.params.token);
+      const { actor } = link;
+      const seen = await loadForChange(em, actor, link.task.id);
+      const decided = await decide(em, { actor, via: 'link' }, seen, { value: submission });
+      await useDecisionLink(em, link);
+      await c.audit.write(em, auditedOf(actor, seen.id, submission.decision));
+      return decided;
+    },
+  );
 }
 
 /** The link stands for its person. */

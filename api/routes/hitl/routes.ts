@@ -208,6 +208,7 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: decidedRecord },
       errors: [403, 409],
       atOnce: async (c) => {
+        const { keyed } = c;
         const decided = await decideAtOnce(
           c.em,
           { actor: c.actor, via: 'api' },
@@ -215,6 +216,10 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
             taskId: c.params.id,
             submission: () => c.readBody(),
             entry: () => c.audit.row({ data: dataOf(c.body) }),
+            keep: keyed
+              ? ({ actor, task, decision }) =>
+                  keyed.answer({ status: 200, body: presentDecided(actor, task, decision) })
+              : undefined,
           },
         );
         return decided && answerDecided(deps, c, decided.actor, decided);
