@@ -2924,6 +2924,8 @@ export type Transfer = {
   webhooks: number;
   items: number;
   human_tasks: number;
+  conversations: number;
+  chats: number;
   secrets: number;
   secrets_renamed: Record<string, string>;
 };

@@ -125,7 +125,8 @@ const transfer = command({
   brief: 'Hand over all that a user owns to another; for admins',
   details:
     'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, undecided tasks the ' +
-    'new assignee. Secrets are copied. The command waits for the end; the transfer goes on without it.',
+    'new assignee. Tasks of A2A, conversations, sets and chats of workflows go along. Secrets are copied. ' +
+    'The command waits for the end; the transfer goes on without it.',
   flags: { yes: flag('Do not ask') },
   arguments: [USER, argument('TO', 'Id or username of the new owner', 'person')],
   run: async (cli, { yes }, given, to) => {

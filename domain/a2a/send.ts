@@ -10,7 +10,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { isInterruptedState, isTerminalState, type A2AMessage } from '../../contracts/a2a/objects.ts';
 import { INVOCATION_METADATA } from '../../contracts/invocation-key.ts';
 import { withAbsentPeople, withKeptAbsentPeople } from '../auth/absences.ts';
-import { hasRole, type Actor } from '../auth/actor.ts';
+import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { AppError, forbidden, invalid } from '../errors.ts';
 import { decide, loadForChange } from '../hitl/service.ts';
 import { refusalToAct } from '../hitl/policy.ts';
@@ -29,7 +29,7 @@ import {
   filesToFetch,
   type FileOfPart,
 } from './input.ts';
-import { getTaskRow, type TaskRow } from './task-row.ts';
+import { getTaskRow, taskNotFound, type TaskRow } from './task-row.ts';
 
 export interface Send {
   message: A2AMessage;
@@ -107,7 +107,8 @@ function onceKey(message: A2AMessage): string {
 
 /**
  * The task of an earlier message with this key. A client that has cancelled or answered that task since had
- * received it, so its message is not a retry after a lost response: it starts another task.
+ * received it, so its message is not a retry after a lost response: it starts another task. @throws
+ * task_not_found if the task was handed over to somebody else
  */
 async function findRepeated(
   em: EntityManager,
@@ -116,10 +117,9 @@ async function findRepeated(
   key: string,
 ): Promise<string | null> {
   const [known] = await em.execute<
-    { id: string; task_id: string; starts: boolean; state: string; answered: boolean }[]
+    { id: string; task_id: string; owner_id: string; starts: boolean; state: string; answered: boolean }[]
   >(
-    `select m.id, m.task_id, m.seq = 0 as starts, t.state,
-
+    `select m.id, m.task_id, t.owner_id, m.seq = 0 as starts, t.state,
             exists (select 1 from a2a_message a
                      where a.task_id = t.id and a.seq > 0 and a.once_key is not null) as answered
        from a2a_message m join a2a_task t on t.id = m.task_id
@@ -127,6 +127,7 @@ async function findRepeated(
     [actor.id, agentId, key],
   );
   if (!known) return null;
+  if (known.owner_id !== actor.id && !isAdmin(actor)) throw taskNotFound(known.task_id);
   const endedByClient =
     known.state === 'TASK_STATE_CANCELED' || (known.answered && isTerminalState(known.state));
   if (!known.starts || !endedByClient) return known.task_id;

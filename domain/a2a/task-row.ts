@@ -29,7 +29,7 @@ export const LISTED_TASK_ROW = `${SMALL_COLUMNS}, ${listedColumns([
   { name: 'error', column: 'r.error' },
 ])}`;
 
-function taskNotFound(id: string): AppError {
+export function taskNotFound(id: string): AppError {
   return new AppError(
     'not_found',
     'task_not_found',

@@ -12,6 +12,7 @@ import { notFound } from '../errors.ts';
 import type { ChatMessage } from '../ports.ts';
 import { getAgent } from '../registry/agent-service.ts';
 import { storable } from '../storable.ts';
+import { takeOverSession } from './hand-over.ts';
 
 /** Of one session; older ones are forgotten. */
 const MAX_MESSAGES = 200;
@@ -43,6 +44,7 @@ export async function holdSession(
   name: string,
   holder: Holder,
 ): Promise<HeldSession> {
+  await takeOverSession(em, { runId: holder.run_id, agentId, name });
   await em.execute(
     `insert into chat_session (id, agent_id, owner_id, name)
      select ?, ?, r.owner_id, ? from run r where r.id = ?

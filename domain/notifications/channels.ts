@@ -130,6 +130,26 @@ export async function deleteChannel(em: EntityManager, { id }: Channel): Promise
   await em.execute('delete from notification_channel where id = ?', [id]);
 }
 
+/**
+ * The chats of workflows that were handed over, and those of groups if the new owner may have them. The
+ * former owner's own stay theirs. @returns how many
+ */
+export async function handOverChats(
+  em: EntityManager,
+  { from, to }: { from: string; to: string },
+): Promise<number> {
+  const moved = await em.execute<object[]>(
+    `update notification_channel c set owner_id = ?
+      where c.owner_id = ? and (
+        exists (select from workflow w where w.id = c.workflow_id and w.holder_id = ?)
+        or c.group_name is not null
+           and exists (select from user_account u where u.id = ? and 'admin' = any(u.roles)))
+      returning 1`,
+    [to, from, to, to],
+  );
+  return moved.length;
+}
+
 /** Its address, to send to it now; null if it is off, or its owner may not have it any more. */
 export async function openChannelUrl(
   em: EntityManager,

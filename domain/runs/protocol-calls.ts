@@ -4,7 +4,7 @@
  */
 import type { EntityManager } from '../../db/orm.ts';
 import { isOneOf } from '../../db/sql.ts';
-import { invalid } from '../errors.ts';
+import { invalid, notFound } from '../errors.ts';
 
 /** As for other requests (docs/interface.md#repeat-a-request). */
 const KEY_HOURS = 24;
@@ -49,7 +49,7 @@ export async function noteProtocolCall(em: EntityManager, call: ProtocolCall): P
 /**
  * The run that an earlier call with the same key has started; null if there is none, or if it failed or was
  * cancelled. Other calls with the key wait until the transaction ends. @throws 422 for a key that was used
- * for another request
+ * for another request; 404 if the run was handed over to somebody else
  */
 export async function findRepeatedRun(
   em: EntityManager,
@@ -57,8 +57,9 @@ export async function findRepeatedRun(
 ): Promise<string | null> {
   if (key === null) return null;
   await lock(em, ['protocol call', user_id, protocol, key]);
-  const [earlier] = await em.execute<{ run_id: string; request_digest: string }[]>(
-    `select c.run_id, c.request_digest from protocol_call c join run r on r.id = c.run_id
+  const [earlier] = await em.execute<{ run_id: string; request_digest: string; is_theirs: boolean }[]>(
+    `select c.run_id, c.request_digest, r.owner_id = c.user_id as is_theirs
+       from protocol_call c join run r on r.id = c.run_id
       where c.user_id = ? and c.idempotency_key = ? and c.protocol = ?
         and c.created_at > clock_timestamp() - interval '${KEY_HOURS} hours'
         and not (${isOneOf('r.status', ['faulted', 'cancelled'])})
@@ -75,6 +76,7 @@ export async function findRepeatedRun(
       'idempotency_key_reused',
     );
   }
+  if (!earlier.is_theirs) throw notFound('run');
   return earlier.run_id;
 }
 

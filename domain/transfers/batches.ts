@@ -2,6 +2,7 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../audit/write.ts';
+import { handOverConversations } from '../conversations/hand-over.ts';
 import { handOverTasks } from '../hitl/transfer-tasks.ts';
 import { handOverOldHours } from '../runs/hours.ts';
 import { boundBy, rebindAgents, type Handed } from '../secrets/unbind.ts';
@@ -24,6 +25,8 @@ export const KINDS = [
   'items',
   'human_tasks',
   'secrets',
+  'conversations',
+  'chats',
 ] as const;
 /** By kind; those of which there is nothing may be absent. */
 export type Counts = Partial<Record<(typeof KINDS)[number], number>>;
@@ -54,6 +57,8 @@ type Step = (em: EntityManager, row: TransferRow) => Promise<Moved>;
 /**
  * Runs come before agents and files: a run may use what is still being handed over to its owner, and nothing
  * of the new owner's. An id stands for the moment when its row was made, so a step looks at each row once.
+ * Sets come after what they have made: an apply meanwhile would make it once more. A transfer that goes on
+ * has the number of its step, so a new step comes last.
  */
 const STEPS: readonly Step[] = [
   endedRuns,
@@ -63,6 +68,8 @@ const STEPS: readonly Step[] = [
   rows('items', 'marketplace_item', 'publisher_id', 'true'),
   assignedTasks,
   oldHours,
+  conversations,
+  appliedSets,
 ];
 
 const COLUMNS = `from_id, to_id, requested_by, to_json(begun_at) #>> '{}' as begun_at,
@@ -178,6 +185,36 @@ async function oldHours(
 ): Promise<Moved> {
   const isDone = await handOverOldHours(em, { from, to }, row.begun_at);
   return { count: 0, position: isDone ? null : from };
+}
+
+async function conversations(
+  em: EntityManager,
+  { from_id: from, to_id: to, position }: TransferRow,
+): Promise<Moved> {
+  const ids = await handOverConversations(em, { from, to }, { before: position, limit: BATCH });
+  return { kind: 'conversations', count: ids.length, position: positionOf(ids, BATCH) };
+}
+
+/** What the new owner's set of the same name has made under the same name, stays that set's. */
+async function appliedSets(em: EntityManager, { from_id: from, to_id: to }: TransferRow): Promise<Moved> {
+  const moved = await em.execute<{ id: string }[]>(
+    `update applied_resource set owner_id = ?
+      where id = any(array(
+        select a.id from applied_resource a
+         where a.owner_id = ? and not exists (
+                 select from applied_resource o
+                  where (o.owner_id, o.set_name, o.kind, o.name) = (?, a.set_name, a.kind, a.name))
+         limit ?))
+      returning id`,
+    [to, from, to, BATCH],
+  );
+  return {
+    count: moved.length,
+    position: positionOf(
+      moved.map(({ id }) => id),
+      BATCH,
+    ),
+  };
 }
 
 function positionOf(ids: readonly string[], limit: number): string | null {

@@ -9,6 +9,7 @@ import { getUser } from '../auth/users.ts';
 import { conflict, invalid } from '../errors.ts';
 import { handOverSources } from '../events/sources.ts';
 import { handOverHooks } from '../hooks/service.ts';
+import { handOverChats } from '../notifications/channels.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
 import { handOverRunHours, lockRunHours } from '../runs/hours.ts';
 import { handOverListeners } from '../schedules/listener.ts';
@@ -59,6 +60,7 @@ export async function beginTransfer(
     workflows: moved.length,
     webhooks: webhooks.length,
     runs: await handOverLiveRuns(em, people),
+    chats: await handOverChats(em, people),
   };
   await handOverRunHours(em, people, row.begun_at);
   await handOverHooks(em, people, renamed);

@@ -22,18 +22,19 @@ export async function handOverLiveRuns(
   return moved.length;
 }
 
-/** Of runs that were handed over: their human tasks. */
+/** Of runs that were handed over: their human tasks, and the tasks of A2A that they are. */
 export async function handOverTasksOf(
   em: EntityManager,
   runs: readonly string[],
   { from, to }: { from: string; to: string },
 ): Promise<void> {
   if (runs.length === 0) return;
-  await em.execute('update hitl_task set owner_id = ? where run_id = any(?::uuid[]) and owner_id = ?', [
-    to,
-    arrayLiteral(runs),
-    from,
-  ]);
+  const values = [to, arrayLiteral(runs), from];
+  await em.execute(
+    'update hitl_task set owner_id = ? where run_id = any(?::uuid[]) and owner_id = ?',
+    values,
+  );
+  await em.execute('update a2a_task set owner_id = ? where id = any(?::uuid[]) and owner_id = ?', values);
 }
 
 /** A live run loses its key where the new owner has a live run of the workflow with that key. */

@@ -16,7 +16,7 @@ export async function readTransferReport(em: EntityManager, userId: string): Pro
   const row = await findTransfer(em, userId);
   if (row === null) throw notFound('transfer');
   const { agents = 0, workflows = 0, runs = 0, files = 0, webhooks = 0, items = 0, ...rest } = row.counts;
-  const { human_tasks: tasks = 0, secrets = 0 } = rest;
+  const { human_tasks: tasks = 0, secrets = 0, conversations = 0, chats = 0 } = rest;
   return {
     status: row.finished_at === null ? 'running' : 'done',
     to: row.to_id,
@@ -27,6 +27,8 @@ export async function readTransferReport(em: EntityManager, userId: string): Pro
     webhooks,
     items,
     human_tasks: tasks,
+    conversations,
+    chats,
     secrets,
     secrets_renamed: row.renamed,
   };

@@ -26,6 +26,8 @@ const transferRecord = z
     webhooks: z.int(),
     items: z.int(),
     human_tasks: z.int(),
+    conversations: z.int(),
+    chats: z.int(),
     secrets: z.int(),
     secrets_renamed: z.record(z.string(), z.string()),
   })
@@ -61,7 +63,8 @@ function transferEndpoint({ orm, encryption, env }: AppDeps): Endpoint {
     summary: "Transfer a user's property to another user",
     description:
       'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, and undecided ' +
-      'human tasks the new assignee. Secrets are copied; if the new owner has a different secret of the ' +
+      'human tasks the new assignee. Tasks of A2A, conversations with agents, sets of `apply` and chats of ' +
+      'workflows go along. Secrets are copied; if the new owner has a different secret of the ' +
       'same name, the copy gets a new name, and agents and workflows are updated to use it. 409 ' +
       '`limit_reached` if the new owner would have more than a quota allows. Workflows, live runs, ' +
       'webhooks ' +

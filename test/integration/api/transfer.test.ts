@@ -69,6 +69,8 @@ test('a transfer moves agents and workflows with their secrets, and renames coll
     webhooks: 0,
     items: 1,
     human_tasks: 0,
+    conversations: 0,
+    chats: 0,
     secrets: 1,
     secrets_renamed: { SHARED: 'SHARED_3' },
   });

@@ -302,6 +302,8 @@ test('an admin transfers what a user owns to another user, secrets included', as
     webhooks: 0,
     items: 0,
     human_tasks: 0,
+    conversations: 0,
+    chats: 0,
     secrets: 2,
     secrets_renamed: { SHARED: 'SHARED_2' },
   });
