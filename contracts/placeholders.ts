@@ -20,6 +20,16 @@ export function replacePlaceholders(text: string, replacement: (name: string) =>
 }
 
 /**
+ * Like `replacePlaceholders`, where an unbound one is only a mark in a text for a model: it stands for itself,
+ * as its author wrote it, and never for a secret.
+ */
+export function fillPlaceholders(text: string, replacement: (name: string) => string): string {
+  return text.replaceAll(/<(UNBOUND:)?([A-Z][A-Z0-9_]*)>/g, (_, unbound: string | undefined, name: string) =>
+    unbound === undefined ? replacement(name) : `<${name}>`,
+  );
+}
+
+/**
  * Name of the first unbound placeholder, which an installed copy leaves for its owner to bind; null if there
  * is none.
  */

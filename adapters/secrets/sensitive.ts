@@ -5,7 +5,7 @@
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { CallFiles } from '../../domain/ports.ts';
-import { placeholderNames, replacePlaceholders, unboundName } from '../../contracts/placeholders.ts';
+import { fillPlaceholders, placeholderNames, unboundName } from '../../contracts/placeholders.ts';
 import { isTextual } from '../http/media-types.ts';
 import { createRedactor } from './redactor.ts';
 
@@ -131,7 +131,7 @@ export function createSensitive(
   });
   return {
     value,
-    fill: (text) => replacePlaceholders(text, value),
+    fill: (text) => fillPlaceholders(text, value),
     protect,
     redact,
     openEnd,

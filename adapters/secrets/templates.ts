@@ -4,7 +4,7 @@
  */
 import { template } from '../../language/expressions/index.ts';
 import { fault } from '../../contracts/fault.ts';
-import { replacePlaceholders } from '../../contracts/placeholders.ts';
+import { fillPlaceholders } from '../../contracts/placeholders.ts';
 import { splitTemplate } from '../../language/split-template.ts';
 import type { Sensitive } from './sensitive.ts';
 
@@ -62,8 +62,8 @@ function renderText(
   const source = splitTemplate(text)
     .map(({ expression, source: part }) =>
       expression
-        ? replacePlaceholders(part, (secretName) => `\\(${variable(secretName)})`)
-        : replacePlaceholders(part, (secretName) => `\${${variable(secretName)}}`),
+        ? fillPlaceholders(part, (secretName) => `\\(${variable(secretName)})`)
+        : fillPlaceholders(part, (secretName) => `\${${variable(secretName)}}`),
     )
     .join('');
   try {

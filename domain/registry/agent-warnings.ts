@@ -195,7 +195,7 @@ function toolsOf(agent: WarnedAgent): Record<string, unknown>[] {
 
 function unbound(agent: WarnedAgent): MissingReference[] {
   return PARTS.flatMap((part) => {
-    const name = unboundName(agent[part]);
+    const name = unboundName(settingsOf(agent, part));
     return name === null
       ? []
       : [

@@ -30,33 +30,38 @@ export function boundSecretsOf(definition: JsonObject): string[] {
     .toSorted();
 }
 
+/** The name in the store; null for none. `isUnbound`: whether it was not bound before. */
+type Binding = (name: string, isUnbound: boolean) => string | null;
+
 /**
  * A copy that reads each secret by the name that `bound` returns; for null, by a name that no store can
- * contain. `isUnbound`: whether it was not bound before. Null if the definition computes a name, for example
- * with `$secrets | .name`.
+ * contain. Null if the definition has mistakes, or computes a name, for example with `$secrets | .name`.
  */
-export function bindSecrets(
-  definition: JsonObject,
-  bound: (name: string, isUnbound: boolean) => string | null,
-): JsonObject | null {
-  const rename = (name: string): string => {
-    const isUnbound = name.startsWith(UNBOUND);
-    const plain = isUnbound ? name.slice(UNBOUND.length) : name;
-    return bound(plain, isUnbound) ?? `${UNBOUND}${plain}`;
-  };
+export function bindSecrets(definition: JsonObject, bound: Binding): JsonObject | null {
   const names = secretNames(definition);
   if (names.length === 0) return definition;
+  const result = rebindNamed(definition, bound);
+  const wanted = new Set(names.map((name) => renamed(name, bound)));
+  const checked = validateDefinition(result);
+  const isBound = checked.valid && secretNames(result).every((name) => wanted.has(name));
+  return isBound ? result : null;
+}
+
+/**
+ * Like `bindSecrets`, for any definition. A name that it computes stays, and is not declared any more, so
+ * that nothing reads it until somebody declares it.
+ */
+export function rebindNamed(definition: JsonObject, bound: Binding): JsonObject {
   const uses = new Map(
     validateDefinition(definition).references.secrets.flatMap(({ pointer, name }) =>
       pointer.endsWith('/use') ? [[pointer, name]] : [],
     ),
   );
-
   const walk = (value: unknown, pointer: string): unknown => {
     if (typeof value === 'string') {
-      if (uses.get(pointer) === value || /^\/use\/secrets\/\d+$/.test(pointer)) return rename(value);
+      if (uses.get(pointer) === value || /^\/use\/secrets\/\d+$/.test(pointer)) return renamed(value, bound);
       return value.replaceAll(ACCESS, (_, name: string | undefined, quoted: string | undefined) => {
-        const found = rename(name ?? String(JSON.parse(quoted ?? '""')));
+        const found = renamed(name ?? String(JSON.parse(quoted ?? '""')), bound);
         return `$secrets[${JSON.stringify(found)}]`;
       });
     }
@@ -70,11 +75,13 @@ export function bindSecrets(
     );
   };
   // The assertion holds: `walk` turns objects into objects.
-  const result = walk(definition, '') as JsonObject;
-  const wanted = new Set(names.map(rename));
-  const checked = validateDefinition(result);
-  const isBound = checked.valid && secretNames(result).every((name) => wanted.has(name));
-  return isBound ? result : null;
+  return walk(definition, '') as JsonObject;
+}
+
+function renamed(name: string, bound: Binding): string {
+  const isUnbound = name.startsWith(UNBOUND);
+  const plain = isUnbound ? name.slice(UNBOUND.length) : name;
+  return bound(plain, isUnbound) ?? `${UNBOUND}${plain}`;
 }
 
 function secretNames(definition: JsonObject): string[] {

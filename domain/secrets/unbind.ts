@@ -10,7 +10,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { withBindings } from '../marketplace/agent-configuration.ts';
-import { bindSecrets } from '../registry/definition-secrets.ts';
+import { bindSecrets, rebindNamed } from '../registry/definition-secrets.ts';
 import { getRevision, updateWorkflow } from '../registry/workflow-service.ts';
 
 /** The names of secrets that come along → their names in the new holder's store. */
@@ -73,7 +73,9 @@ export async function unbindRevisions(
 
 /**
  * Shows in a new revision of each of these workflows, as an installed copy does, which secrets are not bound.
- * Call it after `unbindRevisions`. A definition that computes names stays as it is: its calls fault.
+ * Call it after `unbindRevisions`, which is for the revisions that there are: the next one reads what it
+ * declares, so a draft and a definition that computes names must not declare them either. What computes a name
+ * then has a mistake, or its call faults.
  */
 export async function showUnbound(
   em: EntityManager,
@@ -83,20 +85,16 @@ export async function showUnbound(
 ): Promise<void> {
   const naming = await em.execute<{ id: string }[]>(
     `select w.id from workflow w
-            join workflow_revision v on v.workflow_id = w.id and v.revision = w.revision and v.valid
       where w.id = any(?::uuid[]) and w.archived_at is null
-        and exists (select from unbound_secret u
-                     where u.workflow_id = w.id and u.revision = w.revision
-                       and u.name <> all(?::text[]))`,
-    [arrayLiteral(workflowIds), arrayLiteral(Object.keys(handed))],
+        and exists (select from unbound_secret u where u.workflow_id = w.id and u.revision = w.revision)`,
+    [arrayLiteral(workflowIds)],
   );
-  const bound = boundBy(handed);
+  const names = boundBy(handed);
+  const bound = (name: string, isUnbound: boolean): string | null => (isUnbound ? null : names(name));
   for (const { id } of naming) {
     const workflow = await em.findOneOrFail(Workflow, { id });
     const revision = await getRevision(em, workflow, workflow.revision);
-    const definition = bindSecrets(revision.definition, (name, isUnbound) =>
-      isUnbound ? null : bound(name),
-    );
-    if (definition !== null) await updateWorkflow(em, actor, { workflow, revision }, { definition });
+    const definition = bindSecrets(revision.definition, bound) ?? rebindNamed(revision.definition, bound);
+    await updateWorkflow(em, actor, { workflow, revision }, { definition });
   }
 }

@@ -54,6 +54,7 @@ export async function beginTransfer(
   const known = new Set(workflows);
   const madeMeanwhile = moved.filter((id) => !known.has(id));
   await unbindRevisions(em, madeMeanwhile, handed);
+  await showUnbound(em, actor, madeMeanwhile, handed);
   const webhooks = await changeOwner(em, 'delivery_target', `team_id is null and kind = 'webhook'`, people);
   const counts = {
     secrets: copied,

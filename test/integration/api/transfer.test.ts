@@ -94,7 +94,11 @@ test('a transfer moves agents and workflows with their secrets, and renames coll
       do: [{ a: { with: { headers: { 'X-Key': '${ $secrets["SHARED_3"] }' } } } }],
     },
   });
-  expect((await heir.get(`/workflows/${draft.id}`)).body.revision).toBe(1);
+  expect((await heir.get(`/workflows/${draft.id}`)).body).toMatchObject({
+    revision: 2,
+    valid: false,
+    definition: { use: { secrets: ['SHARED_3'] } },
+  });
   expect((await heir.get(`/marketplace/items/${item.id}`)).body.publisher.id).toBe(to.id);
 });
 
