@@ -75,6 +75,14 @@ export async function makeLogPartitions(run: RunSql): Promise<string[]> {
   return made;
 }
 
+/** The partitions of this month and the next one that nobody has made. */
+export function missingPartitions({ nowMs, partitions }: LogState): string[] {
+  return [0, 1]
+    .map((month) => monthPartition(monthStartMs(nowMs, month)))
+    .filter((wanted) => !partitions.some((partition) => overlap(partition, wanted)))
+    .map(({ name }) => name);
+}
+
 /** The partition of the month that begins at a time. */
 export function monthPartition(startMs: number): { name: string; from: string; to: string } {
   const [year = '', month = ''] = new Date(startMs).toISOString().split('-').slice(-3);

@@ -1,5 +1,11 @@
 /** Checks of PostgreSQL: version, clock, connections, schema, keys, administrators, pauses. */
 import type { Env } from '../../../config/env.ts';
+import {
+  DEFAULT_PARTITION,
+  missingPartitions,
+  readLogState,
+  type LogState,
+} from '../../../db/log-partitions.ts';
 import { isMigrated, readMigrationState } from '../../../db/migration-state.ts';
 import { migrationNames } from '../../../db/migrations/index.ts';
 import type { EntityManager } from '../../../db/orm.ts';
@@ -25,6 +31,7 @@ export async function databaseFindings(em: EntityManager, env: Env): Promise<Fin
     await keysFinding(em, env),
     await adminFinding(em),
     await totalsFinding(em),
+    logFinding(await readLogState((sql) => em.execute(sql))),
     ...(await pauseFindings(em)),
   ];
 }
@@ -101,6 +108,20 @@ async function keysFinding(em: EntityManager, env: Env): Promise<Finding> {
   return others.length > 0
     ? warn('keys', `${others.join(', ')} is still in use beside ${current}. Run: cadenza server rotate-keys`)
     : ok('keys', `all that is needed is there; ${current} encrypts`);
+}
+
+export function logFinding(state: LogState): Finding {
+  const check = 'partitions of the log';
+  if (!state.hasDefault) return warn(check, 'the log is not divided by months. Run: cadenza server upgrade');
+  const missing = missingPartitions(state);
+  return missing.length === 0
+    ? ok(check, `of this month and the next, ${state.partitions.length} in all`)
+    : warn(
+        check,
+        `${missing.join(' and ')} is missing. The worker makes what is missing every hour: start one, or see ` +
+          `in its logs why it fails. Until then events are kept in ${DEFAULT_PARTITION}, from which retention ` +
+          'removes them run by run.',
+      );
 }
 
 async function adminFinding(em: EntityManager): Promise<Finding> {
