@@ -8,6 +8,7 @@ import {
   referenceableAuthentication,
   text,
 } from '../common-shapes.ts';
+import { checkHeaders } from '../headers.ts';
 import { at, own } from '../problems.ts';
 import { checkAuthentication, checkDuration, checkEndpoint } from '../reusable.ts';
 import { exact, refuse } from '../shape.ts';
@@ -92,6 +93,9 @@ export const asyncapiCall: Call = {
       inTask(locals, 'allow'),
     );
     checker.template(parameters['message'], at(pointer, 'message'), inTask(locals, 'allow'));
+    // Other protocols have headers of their own kind.
+    if (protocol === 'http')
+      checkHeaders(own(parameters['message'], 'headers'), at(pointer, 'message', 'headers'), checker);
     checkAuthentication(parameters['authentication'], at(pointer, 'authentication'), locals, checker);
     const subscription = parameters['subscription'];
     const place = at(pointer, 'subscription');

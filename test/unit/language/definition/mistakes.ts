@@ -728,6 +728,26 @@ export const mistakes: Mistake[] = [
     ],
   },
   {
+    title: 'headers of a message by HTTP that no request can have, and those of another protocol',
+    change: (d) => {
+      const headers = { Host: 'a', 'x-line': 'a\nb', 'x-own': '${ .a }' };
+      const sent = (protocol: string) => ({
+        call: 'asyncapi',
+        with: {
+          document: { endpoint: 'https://example.com/async' },
+          operation: 'send',
+          protocol,
+          message: { payload: {}, headers },
+        },
+      });
+      d.do.unshift({ byHttp: sent('http') }, { byKafka: sent('kafka') });
+    },
+    expected: [
+      'error invalid_header /do/0/byHttp/with/message/headers/Host: "Host" is a header that the platform sets itself',
+      'error invalid_header /do/0/byHttp/with/message/headers/x-line: "x-line" has a line break',
+    ],
+  },
+  {
     title: 'headers of MCP and a token that cannot be sent',
     change: (d) => {
       const http = { endpoint: 'https://example.com', headers: { 'Content-Length': '1' } };
