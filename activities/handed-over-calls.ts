@@ -87,7 +87,7 @@ export function currentHandOver(): HandOver | undefined {
 
 /** A call that may be handed over. */
 export interface HandOver {
-  readonly isDone: boolean;
+  readonly isHandedOver: boolean;
   /** Aborted when the activity that follows the call is cancelled. */
   readonly signal: AbortSignal;
   /** Of the activity that follows the call. */
@@ -107,7 +107,7 @@ class HandedOver implements HandOver {
   #leave: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #context: Context | null = null;
-  #isDone = false;
+  #isHandedOver = false;
 
   constructor(afterMs: number, isAllowed: () => boolean) {
     this.#afterMs = afterMs;
@@ -115,8 +115,8 @@ class HandedOver implements HandOver {
     this.left = new Promise((resolve) => (this.#leave = resolve));
   }
 
-  get isDone(): boolean {
-    return this.#isDone;
+  get isHandedOver(): boolean {
+    return this.#isHandedOver;
   }
 
   get signal(): AbortSignal {
@@ -130,7 +130,7 @@ class HandedOver implements HandOver {
   begin(onHandOver: () => void): void {
     this.#timer = setTimeout(() => {
       if (!this.#isAllowed()) return;
-      this.#isDone = true;
+      this.#isHandedOver = true;
       onHandOver();
       this.#leave();
     }, this.#afterMs);

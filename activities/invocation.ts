@@ -83,7 +83,7 @@ export async function invokeOnce(
       callOrRecall(deps, row, input, invocation, call),
     );
   } finally {
-    if (short && !currentHandOver()?.isDone) deps.shortCalls.end();
+    if (short && !currentHandOver()?.isHandedOver) deps.shortCalls.end();
   }
 }
 
@@ -293,7 +293,7 @@ async function keepFault(
 
 /** Whether the run's workflow task waits for the call: it is short, and was not handed over. */
 function isInTask({ short }: InvocationInput): boolean {
-  return short !== undefined && currentHandOver()?.isDone !== true;
+  return short !== undefined && currentHandOver()?.isHandedOver !== true;
 }
 
 /** The repeat finds what is stored. An attempt that Temporal has given up has no repeat. */
