@@ -610,6 +610,7 @@ CREATE INDEX delivery_target_holder ON public.delivery_target USING btree (holde
 CREATE INDEX delivery_target_owner ON public.delivery_target USING btree (owner_id, kind, id DESC);
 CREATE INDEX delivery_target_run ON public.delivery_target USING btree (run_id) WHERE (run_id IS NOT NULL);
 CREATE INDEX delivery_target_team ON public.delivery_target USING btree (team_id) WHERE (team_id IS NOT NULL);
+CREATE INDEX delivery_target_webhooks ON public.delivery_target USING btree (holder_id) WHERE (kind = 'webhook'::text);
 
 create table device_request (
   id uuid not null,
@@ -754,7 +755,6 @@ CREATE INDEX file_owner ON public.file USING btree (owner_id, id DESC);
 CREATE INDEX file_public ON public.file USING btree (id DESC) WHERE (visibility = 'public'::text);
 CREATE INDEX file_search ON public.file USING gin (name gin_trgm_ops);
 CREATE INDEX file_sha256 ON public.file USING btree (sha256, id DESC);
-CREATE INDEX file_size ON public.file USING btree (holder_id) INCLUDE (size, of_runs);
 CREATE INDEX file_team ON public.file USING btree (team_id) WHERE (team_id IS NOT NULL);
 CREATE TRIGGER file_added AFTER INSERT ON public.file REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_files();
 CREATE TRIGGER file_changed AFTER UPDATE ON public.file REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_files();

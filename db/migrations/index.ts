@@ -64,6 +64,7 @@ import { Migration202611281800RestoredListeners } from './202611281800-restored-
 import { Migration202611282055QuietAppends } from './202611282055-quiet-appends.ts';
 import { Migration202611281855UnboundSecrets } from './202611281855-unbound-secrets.ts';
 import { Migration202611282046DecisionsOnce } from './202611282046-decisions-once.ts';
+import { Migration202611282112QuotaIndexes } from './202611282112-quota-indexes.ts';
 import { Migration202611281730TraceState } from './202611281730-trace-state.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
 import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
@@ -142,6 +143,7 @@ export const migrations = [
   { name: '202611281855-unbound-secrets', class: Migration202611281855UnboundSecrets },
   { name: '202611282055-quiet-appends', class: Migration202611282055QuietAppends },
   { name: '202611282046-decisions-once', class: Migration202611282046DecisionsOnce },
+  { name: '202611282112-quota-indexes', class: Migration202611282112QuotaIndexes },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);
