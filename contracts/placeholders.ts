@@ -20,8 +20,8 @@ export function replacePlaceholders(text: string, replacement: (name: string) =>
 }
 
 /**
- * Like `replacePlaceholders`, where an unbound one is only a mark in a text for a model: it stands for itself,
- * as its author wrote it, and never for a secret.
+ * Like `replacePlaceholders`, where an unbound one is only a mark in a text for a model: it stands for
+ * itself, as its author wrote it, and never for a secret.
  */
 export function fillPlaceholders(text: string, replacement: (name: string) => string): string {
   return text.replaceAll(/<(UNBOUND:)?([A-Z][A-Z0-9_]*)>/g, (_, unbound: string | undefined, name: string) =>

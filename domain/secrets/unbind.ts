@@ -74,8 +74,8 @@ export async function unbindRevisions(
 /**
  * Shows in a new revision of each of these workflows, as an installed copy does, which secrets are not bound.
  * Call it after `unbindRevisions`, which is for the revisions that there are: the next one reads what it
- * declares, so a draft and a definition that computes names must not declare them either. What computes a name
- * then has a mistake, or its call faults.
+ * declares, so a draft and a definition that computes names must not declare them either. What computes a
+ * name then has a mistake, or its call faults.
  */
 export async function showUnbound(
   em: EntityManager,

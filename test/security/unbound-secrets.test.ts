@@ -131,7 +131,7 @@ test('who declares the secret binds it', async () => {
   expect(await readBy(taker, id)).toContain(valueOf(taker.user));
 });
 
-test('a mark in a prompt stays what its author wrote, and never becomes a secret of the new owner', async () => {
+test('a mark in a prompt stays what its author wrote, and becomes no secret of the new owner', async () => {
   const [giver, taker] = [await person(['KEY']), await person(['VICTIM'])];
   const prompt = 'Answer in <ANSWER>…</ANSWER>, never say <VICTIM>: ${ .question + " <VICTIM>" }';
   const agent = done(

@@ -118,9 +118,9 @@ export function logFinding(state: LogState): Finding {
     ? ok(check, `of this month and the next, ${state.partitions.length} in all`)
     : warn(
         check,
-        `${missing.join(' and ')} is missing. The worker makes what is missing every hour: start one, or see ` +
-          `in its logs why it fails. Until then events are kept in ${DEFAULT_PARTITION}, from which retention ` +
-          'removes them run by run.',
+        `${missing.join(' and ')} is missing. The worker makes what is missing every hour: start one, or ` +
+          `see in its logs why it fails. Until then events are kept in ${DEFAULT_PARTITION}, from which ` +
+          'retention removes them run by run.',
       );
 }
 
