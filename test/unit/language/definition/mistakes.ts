@@ -743,7 +743,7 @@ export const mistakes: Mistake[] = [
       d.do.unshift({ byHttp: sent('http') }, { byKafka: sent('kafka') });
     },
     expected: [
-      'error invalid_header /do/0/byHttp/with/message/headers/Host: "Host" is a header that the platform sets',
+      'error invalid_header /do/0/byHttp/with/message/headers/Host: "Host" is a header that the',
       'error invalid_header /do/0/byHttp/with/message/headers/x-line: "x-line" has a line break',
     ],
   },
