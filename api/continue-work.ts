@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { EntityManager } from '../db/orm.ts';
 import type { FileStore } from '../domain/files/ports.ts';
 import { continueErasures } from '../domain/privacy/continue-erasures.ts';
+import { removeHistories, type HistoryGateway } from '../domain/privacy/histories.ts';
 import { continueTeamEnds } from '../domain/teams/end.ts';
 import { continueTransfers } from '../domain/transfers/continue.ts';
 
@@ -15,14 +16,18 @@ const EVERY_MS = 10_000;
 export interface Deps {
   fork: () => EntityManager;
   files: Pick<FileStore, 'remove'>;
+  temporal: HistoryGateway;
   logger: Pick<Logger, 'warn'>;
 }
 
 /** @returns what ends it */
-export function continueWork({ fork, files, logger }: Deps): () => void {
+export function continueWork({ fork, files, temporal, logger }: Deps): () => void {
   const timer = setInterval(() => {
     continueErasures({ fork, files }, EVERY_MS).catch((error: unknown) =>
       logger.warn({ err: error }, "cannot continue the erasure of a person's data"),
+    );
+    removeHistories(fork, temporal, EVERY_MS).catch((error: unknown) =>
+      logger.warn({ err: error }, 'cannot remove histories of runs in Temporal, the next round will'),
     );
     continueTransfers(fork, EVERY_MS).catch((error: unknown) =>
       logger.warn({ err: error }, 'cannot continue a transfer, the next round will'),

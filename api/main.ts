@@ -145,7 +145,7 @@ const sealing = setInterval(() => {
     })
     .catch((error: unknown) => logger.warn({ err: error }, 'cannot seal the audit log'));
 }, SEAL_MS);
-const endWork = continueWork({ fork: () => orm.em.fork(), files, logger });
+const endWork = continueWork({ fork: () => orm.em.fork(), files, temporal: app.deps.temporal, logger });
 let stopping = false;
 void seedWhenPossible(orm, env, logger);
 void storeIssuerWhenPossible(orm, env, logger);

@@ -1064,6 +1064,7 @@ export type Erasure = {
   user_id: string;
   status: 'planned' | 'running' | 'done';
   runs: 'keep' | 'remove';
+  free_text: 'report' | 'replace';
   requested_at: string | null;
   finished_at: string | null;
   /** What has to be handed over first, with the first ids of each kind. */
@@ -1083,12 +1084,54 @@ export type Erasure = {
     count: number | null;
     why: string;
   }[];
+  /** Names of the user in texts that people wrote and agents returned. */
+  texts: {
+    /** `stopped`: a dry run did not have the time to search everything, so the counts are parts. */
+    status: 'waiting' | 'searching' | 'done' | 'stopped';
+    names: {
+      name: 'username' | 'email' | 'display_name';
+      treatment: 'searched' | 'only_reported' | 'not_searched';
+      why: string | null;
+    }[];
+    /** Records by kind in which a name was found. */
+    found: Record<string, number>;
+    /** Those among them in which it was replaced. */
+    replaced: Record<string, number>;
+    /** With `free_text: replace`: where a name stays, with the reason. */
+    stays: {
+      kind: string;
+      count: number | null;
+      why: string;
+    }[];
+    /** The first 200 records in which a name is still. */
+    places: {
+      kind: string;
+      id: string;
+      why: string | null;
+    }[];
+  };
+  /** Histories of runs in Temporal, which are encrypted. */
+  histories: {
+    /** Runs whose histories Temporal has removed. */
+    removed: number;
+    /** Runs whose histories are still to be removed. */
+    waiting: number;
+    /** Ended runs of the user whose histories Temporal still keeps. */
+    kept: number;
+    /** When the last of them is gone; null without one, and while Temporal does not answer. */
+    kept_until: string | null;
+  };
 };
 export type ErasureRequest = {
   /** Only report what would happen. */
   dry_run?: boolean;
   /** Ended runs that the user owns: `remove` takes them along. */
   runs?: 'keep' | 'remove';
+  /**
+   * The user's names in texts of everybody: `report` lists the records, `replace` replaces the
+   * names where records may change, which cannot be undone.
+   */
+  free_text?: 'report' | 'replace';
   /** The username, unless `dry_run`. */
   confirm?: string;
 };

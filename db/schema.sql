@@ -662,12 +662,25 @@ create table erasure (
   replaced jsonb not null default '{}'::jsonb,
   tried_at timestamp with time zone not null default clock_timestamp(),
   finished_at timestamp with time zone,
+  free_text text not null default 'report'::text,
+  texts jsonb not null default '{}'::jsonb,
+  histories_removed integer not null default 0,
   constraint erasure_pkey PRIMARY KEY (user_id),
   constraint erasure_requested_by_fkey FOREIGN KEY (requested_by) REFERENCES user_account(id),
   constraint erasure_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id)
 );
 CREATE INDEX erasure_open ON public.erasure USING btree (tried_at) WHERE (finished_at IS NULL);
 CREATE INDEX erasure_requested_by ON public.erasure USING btree (requested_by);
+
+create table erasure_history (
+  run_id uuid not null,
+  user_id uuid not null,
+  next_at timestamp with time zone not null default clock_timestamp(),
+  constraint erasure_history_pkey PRIMARY KEY (run_id),
+  constraint erasure_history_user_id_fkey FOREIGN KEY (user_id) REFERENCES erasure(user_id) ON DELETE CASCADE
+);
+CREATE INDEX erasure_history_next ON public.erasure_history USING btree (next_at);
+CREATE INDEX erasure_history_user ON public.erasure_history USING btree (user_id);
 
 create table evaluation (
   id uuid not null,

@@ -359,6 +359,13 @@ export interface TemporalGateway {
   /** The execution's status in Temporal's terms, in lower case; null if Temporal does not know it. */
   describe(runId: string): Promise<string | null>;
   /**
+   * Removes all executions of a run. `running`: the last one has not closed yet, so nothing is removed;
+   * `none`: Temporal has none (any more).
+   */
+  removeHistory(runId: string): Promise<'removed' | 'running' | 'none'>;
+  /** How long Temporal keeps executions after their end. */
+  historyRetentionMs(): Promise<number>;
+  /**
    * Why a closed execution ended, in Temporal's words, at most 500 characters; null if Temporal gives no
    * reason.
    */

@@ -18,6 +18,7 @@ import {
 import { TemporalUnavailable, type TemporalGateway } from '../domain/ports.ts';
 import { abnormallyClosed, closeReason, troubled } from './closed-executions.ts';
 import { isGone, isUnavailable, isUnknownSearchAttribute } from './grpc-failures.ts';
+import { historyRetentionMs, removeHistory } from './histories.ts';
 import { scheduleCalls } from './schedules.ts';
 import { startRun } from './start-run.ts';
 
@@ -65,6 +66,8 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
       call(() => unlessGone(undefined, async () => void (await handle(runId).terminate(reason)))),
     describe: (runId) =>
       call(() => unlessGone(null, async () => (await handle(runId).describe()).status.name.toLowerCase())),
+    removeHistory: (runId) => removeHistory(client, call, runWorkflowId(runId)),
+    historyRetentionMs: () => call(() => historyRetentionMs(client)),
     closeReason: (runId) => call(() => unlessGone(null, () => closeReason(handle(runId)))),
     abnormallyClosed: (since) =>
       call(() =>

@@ -161,16 +161,22 @@ const erase = command({
   brief: "Erase a user's personal data; for admins. It cannot be undone",
   details:
     'The account is emptied; its id stays, because history names it. Hand over first what the user owns: ' +
-    'cadenza user transfer. Needs a log-in at most five minutes ago. --dry-run shows what would happen.',
+    'cadenza user transfer. Needs a log-in at most five minutes ago. --dry-run shows what would happen. ' +
+    "The user's names in texts of everybody are listed, or with --free-text replace replaced where records may " +
+    'change; dry-run first, because a name may be a common word.',
   flags: {
     dryRun: flag('Only show what would happen'),
     runs: choice('Ended runs that the user owns. Default: keep', ['keep', 'remove']),
+    freeText: choice("Texts with the user's names. Default: report", ['report', 'replace']),
     confirm: text('The username, instead of typing it when asked', 'USERNAME'),
   },
   arguments: [USER],
-  run: async (cli, { dryRun, runs, confirm: typed }, given) => {
+  run: async (cli, { dryRun, runs, freeText, confirm: typed }, given) => {
     const path = { id: await userId(cli, given) };
-    const body = runs === undefined ? {} : { runs };
+    const body = {
+      ...(runs === undefined ? {} : { runs }),
+      ...(freeText === undefined ? {} : { free_text: freeText }),
+    };
     const { signal } = cli;
     if (dryRun === true) {
       await cli.out.value(

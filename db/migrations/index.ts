@@ -65,6 +65,7 @@ import { Migration202611282055QuietAppends } from './202611282055-quiet-appends.
 import { Migration202611281855UnboundSecrets } from './202611281855-unbound-secrets.ts';
 import { Migration202611282046DecisionsOnce } from './202611282046-decisions-once.ts';
 import { Migration202611282112QuotaIndexes } from './202611282112-quota-indexes.ts';
+import { Migration202611282047ErasureTexts } from './202611282047-erasure-texts.ts';
 import { Migration202611281730TraceState } from './202611281730-trace-state.ts';
 import { Migration202611240228GuardedAccounts } from './202611240228-guarded-accounts.ts';
 import { Migration202611281715AttemptsInOrder } from './202611281715-attempts-in-order.ts';
@@ -144,6 +145,7 @@ export const migrations = [
   { name: '202611282055-quiet-appends', class: Migration202611282055QuietAppends },
   { name: '202611282046-decisions-once', class: Migration202611282046DecisionsOnce },
   { name: '202611282112-quota-indexes', class: Migration202611282112QuotaIndexes },
+  { name: '202611282047-erasure-texts', class: Migration202611282047ErasureTexts },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -3,14 +3,22 @@ import type { EntityManager } from '../../db/orm.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../audit/write.ts';
 import type { FileStore } from '../files/ports.ts';
 import { removeRunsOf } from '../retention/remove.ts';
-import { erasedUsername, type RunChoice } from './erase.ts';
+import type { RunChoice } from './erase.ts';
+import { eraseTexts, firstTextPosition, queueHistories, type TextPosition } from './erase-texts.ts';
+import { erasedUsername } from './erased-names.ts';
 import { counted, removeBatch, type Counts } from './holdings.ts';
+import type { Former } from './names.ts';
 import { RENAMING } from './replace-names.ts';
+import type { StoredTexts, TextChoice } from './text-report.ts';
 
 export interface ErasureDeps {
   fork: () => EntityManager;
   files: Pick<FileStore, 'remove'>;
 }
+
+/** The steps: names in records (`RENAMING`), what is about the person alone, texts. */
+const REMOVAL = RENAMING.length;
+const TEXTS = REMOVAL + 1;
 
 /** In the audit log, by the system. */
 const FINISHED_ACTION = 'erasure_finished';
@@ -45,11 +53,13 @@ async function attempt(fork: () => EntityManager): Promise<Worked> {
 interface Row {
   user_id: string;
   runs: RunChoice;
-  former: { username: string } | null;
+  free_text: TextChoice;
+  former: Former | null;
   step: number;
   position: string | null;
   removed: Counts;
   replaced: Counts;
+  texts: StoredTexts;
 }
 
 interface Worked {
@@ -60,38 +70,62 @@ interface Worked {
 
 async function continueOnce(em: EntityManager, picked: { userId?: string }): Promise<Worked> {
   const [row] = await em.execute<Row[]>(
-    `select user_id, runs, former, step, position, removed, replaced from erasure
+    `select user_id, runs, free_text, former, step, position, removed, replaced, texts from erasure
       where finished_at is null order by tried_at limit 1 for update skip locked`,
   );
   if (!row) return { worked: false, unused: [] };
   picked.userId = row.user_id;
   const { unused, ...next } = await work(em, row);
-  const { step, position, removed, replaced } = { ...row, ...next };
+  const { step, position, ...counts } = { ...row, ...next };
+  const { removed, replaced, texts } = counts;
+  // The search takes long where there is much: other erasures have their turns.
   await em.execute(
-    `update erasure set step = ?, position = ?, removed = ?::jsonb, replaced = ?::jsonb where user_id = ?`,
-    [step, position, JSON.stringify(removed), JSON.stringify(replaced), row.user_id],
+    `update erasure set step = ?, position = ?, removed = ?::jsonb, replaced = ?::jsonb, texts = ?::jsonb,
+            tried_at = clock_timestamp()
+      where user_id = ?`,
+    [step, position, ...[removed, replaced, texts].map((value) => JSON.stringify(value)), row.user_id],
   );
   return { worked: true, unused };
 }
 
-type Progress = Partial<Pick<Row, 'step' | 'position' | 'removed' | 'replaced'>> & { unused: string[] };
+type Progress = Partial<Pick<Row, 'step' | 'position' | 'removed' | 'replaced' | 'texts'>> & {
+  unused: string[];
+};
 
-/** Names first, because some are found by what is removed after them. */
+/**
+ * Names in records first, because some are found by what is removed after them. Texts last: what is gone by
+ * then need not be searched.
+ */
 async function work(em: EntityManager, row: Row): Promise<Progress> {
   const renaming = RENAMING[row.step];
   if (renaming !== undefined) return rename(em, row, renaming);
-  const from = Number(row.position ?? 0);
-  const batch = await remove(em, row, from);
-  if (batch !== null) return batch;
-  if (row.runs === 'remove') {
-    const { runs, files } = await removeRunsOf(em, row.user_id);
-    if (runs > 0) return { removed: counted(row.removed, 'runs', runs), unused: files };
+  if (row.step === REMOVAL) {
+    const batch = (await remove(em, row, Number(row.position ?? 0))) ?? (await removeRuns(em, row));
+    return batch ?? { step: TEXTS, position: JSON.stringify(firstTextPosition()), unused: [] };
   }
+  if (row.position !== null) return replaceTexts(em, row, row.position);
   // A request that was under way at the beginning may have added something to what was gone already.
-  const late = from === 0 ? null : await remove(em, row, 0);
-  if (late !== null) return late;
+  const late = (await remove(em, row, 0)) ?? (await removeRuns(em, row));
+  if (late !== null) return { ...late, position: null };
   await finish(em, row);
   return { unused: [] };
+}
+
+/** Null if there is none left. */
+async function removeRuns(em: EntityManager, row: Row): Promise<Progress | null> {
+  if (row.runs === 'keep') return null;
+  const { runs, files } = await removeRunsOf(em, row.user_id);
+  if (runs.length === 0) return null;
+  await queueHistories(em, row.user_id, runs);
+  return { removed: counted(row.removed, 'runs', runs.length), unused: files };
+}
+
+async function replaceTexts(em: EntityManager, row: Row, position: string): Promise<Progress> {
+  const { user_id: userId, former, free_text: choice } = row;
+  // Written by this function, or at the end of the removal.
+  const at = JSON.parse(position) as TextPosition;
+  const { texts, next } = await eraseTexts(em, { userId, former, choice, texts: row.texts }, at);
+  return { texts, position: next === null ? null : JSON.stringify(next), unused: [] };
 }
 
 /** Null if there is nothing left from this kind on. */
@@ -120,10 +154,10 @@ async function rename(
   };
 }
 
-async function finish(em: EntityManager, { user_id: id, removed, replaced }: Row): Promise<void> {
+async function finish(em: EntityManager, { user_id: id, removed, replaced, texts }: Row): Promise<void> {
   await em.execute('update erasure set former = null, finished_at = clock_timestamp() where user_id = ?', [
     id,
   ]);
-  const data = { removed, replaced };
+  const data = { removed, replaced, texts: { found: texts.found ?? {}, replaced: texts.replaced ?? {} } };
   await writeAudit(em, SYSTEM_ORIGIN, { action: FINISHED_ACTION, objectType: 'user', objectId: id, data });
 }

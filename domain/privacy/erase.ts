@@ -9,19 +9,27 @@ import { refuseLastAdmin } from '../auth/local-admins.ts';
 import { conflict, notFound } from '../errors.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import { leaveAllTeams } from '../teams/members.ts';
+import { ERASED_NAME, erasedUsername } from './erased-names.ts';
+import { historiesOf, type HistoryReport } from './histories.ts';
 import { counted, countRemoved, keptOf, removeAccess, type Counts, type Kept } from './holdings.ts';
+import type { Former } from './names.ts';
 import { countRows, ownedBy, type Owned } from './owned.ts';
+import { textReport, type StoredTexts, type TextChoice, type TextReport } from './text-report.ts';
 
 /** What becomes of the ended runs that the person owns. */
 export const RUN_CHOICES = ['keep', 'remove'] as const;
 export type RunChoice = (typeof RUN_CHOICES)[number];
 
-const ERASED_NAME = 'Erased user';
+export interface ErasureChoices {
+  runs: RunChoice;
+  freeText: TextChoice;
+}
 
 export interface ErasureReport {
   user_id: string;
   status: 'planned' | 'running' | 'done';
   runs: RunChoice;
+  free_text: TextChoice;
   requested_at: Date | null;
   finished_at: Date | null;
   /** What has to be handed over first. */
@@ -29,13 +37,15 @@ export interface ErasureReport {
   removed: Counts;
   replaced: Counts;
   kept: Kept[];
+  texts: TextReport;
+  histories: HistoryReport;
 }
 
-/** What an erasure would do. */
+/** What an erasure would do; `planTexts` searches the texts. */
 export async function planErasure(
   em: EntityManager,
   user: UserAccount,
-  runs: RunChoice,
+  { runs, freeText }: ErasureChoices,
 ): Promise<ErasureReport> {
   const removed = await countRemoved(em, user.id);
   const ended =
@@ -44,12 +54,15 @@ export async function planErasure(
     user_id: user.id,
     status: 'planned',
     runs,
+    free_text: freeText,
     requested_at: null,
     finished_at: null,
     owned: await ownedBy(em, user.id),
     removed: counted(removed, 'runs', ended),
     replaced: { account: 1 },
     kept: await keptOf(em, user.id, runs),
+    texts: textReport({}, 'waiting'),
+    histories: await historiesOf(em, user.id, null),
   };
 }
 
@@ -86,9 +99,9 @@ export async function beginErasure(
   em: EntityManager,
   actor: Actor,
   user: UserAccount,
-  runs: RunChoice,
+  { runs, freeText }: ErasureChoices,
 ): Promise<void> {
-  const former = { username: user.username, email: user.email, display_name: user.display_name ?? null };
+  const former = formerNames(user);
   const now = new Date();
   em.assign(user, {
     username: erasedUsername(user.id),
@@ -110,19 +123,20 @@ export async function beginErasure(
   const removed = counted(access, 'team_memberships', await leaveAllTeams(em, actor, user.id));
   await touchSchedulesOf(em, user.id);
   await em.execute(
-    `insert into erasure (user_id, requested_by, runs, former, removed, replaced)
-     values (?, ?, ?, ?::jsonb, ?::jsonb, '{"account": 1}')`,
-    [user.id, actor.id, runs, JSON.stringify(former), JSON.stringify(removed)],
+    `insert into erasure (user_id, requested_by, runs, free_text, former, removed, replaced)
+     values (?, ?, ?, ?, ?::jsonb, ?::jsonb, '{"account": 1}')`,
+    [user.id, actor.id, runs, freeText, JSON.stringify(former), JSON.stringify(removed)],
   );
 }
 
-/** Nobody can choose such a name: it has the id. */
-export function erasedUsername(id: string): string {
-  return `erased-${id}`;
+export function formerNames(user: UserAccount): Former {
+  return { username: user.username, email: user.email, display_name: user.display_name ?? null };
 }
 
 interface Row {
   runs: RunChoice;
+  free_text: TextChoice;
+  texts: StoredTexts;
   requested_at: string;
   finished_at: string | null;
   removed: Counts;
@@ -130,21 +144,36 @@ interface Row {
 }
 
 /** @throws 404 */
-export async function readErasure(em: EntityManager, userId: string): Promise<ErasureReport> {
+export async function readErasure(
+  em: EntityManager,
+  userId: string,
+  retentionMs: number | null,
+): Promise<ErasureReport> {
   const [row] = await em.execute<Row[]>(
-    'select runs, requested_at, finished_at, removed, replaced from erasure where user_id = ?',
+    `select runs, free_text, texts, requested_at, finished_at, removed, replaced from erasure
+      where user_id = ?`,
     [userId],
   );
   if (!row) throw notFound('erasure');
+  const histories = await historiesOf(em, userId, retentionMs);
+  const isDone = row.finished_at !== null && histories.waiting === 0;
   return {
     user_id: userId,
-    status: row.finished_at === null ? 'running' : 'done',
+    status: isDone ? 'done' : 'running',
     runs: row.runs,
+    free_text: row.free_text,
     requested_at: new Date(row.requested_at),
     finished_at: row.finished_at === null ? null : new Date(row.finished_at),
     owned: {},
     removed: row.removed,
     replaced: row.replaced,
     kept: await keptOf(em, userId, row.runs),
+    texts: textReport(row.texts, textStatus(row)),
+    histories,
   };
+}
+
+function textStatus({ finished_at: finished, texts }: Row): TextReport['status'] {
+  if (finished !== null) return 'done';
+  return texts.names === undefined ? 'waiting' : 'searching';
 }

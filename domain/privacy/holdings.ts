@@ -156,19 +156,16 @@ export async function keptOf(em: EntityManager, userId: string, runs: 'keep' | '
 /** What is not in the database, or not found by a person's id. */
 const ELSEWHERE: readonly Kept[] = [
   {
-    kind: 'texts',
+    kind: 'other_spellings',
     count: null,
-    why: 'Names that people wrote into texts, inputs and definitions are not searched.',
-  },
-  {
-    kind: 'deliveries',
-    count: null,
-    why: 'What was sent to webhooks and is kept for repeats, until it is removed with its run.',
+    why: 'Nicknames, initials and misspelt names in texts, and names in the contents of files.',
   },
   {
     kind: 'temporal_histories',
     count: null,
-    why: 'Encrypted, until the retention of the namespace in Temporal.',
+    why:
+      'Of runs that stay, encrypted, until the retention of the namespace in Temporal (`histories`). Large ' +
+      'values of histories, encrypted, until the day after RETENTION_DAYS.',
   },
   {
     kind: 'backups',

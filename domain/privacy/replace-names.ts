@@ -185,7 +185,7 @@ function withoutName(value: unknown, person: Renamed): unknown {
 }
 
 /** The trigger of `hitl_audit` lets this transaction replace names, and nothing else. */
-async function allowRenaming(em: EntityManager): Promise<void> {
+export async function allowRenaming(em: EntityManager): Promise<void> {
   await em.execute(`select set_config('cadenza.erases_names', 'on', true)`);
 }
 

@@ -37,9 +37,9 @@ export function removeEndedRuns(em: EntityManager, days: number): Promise<{ runs
 export async function removeRunsOf(
   em: EntityManager,
   ownerId: string,
-): Promise<{ runs: number; files: string[] }> {
+): Promise<{ runs: string[]; files: string[] }> {
   const { runs, files } = await deleteRuns(em, { ownerId });
-  return { runs: runs.length, files: await deleteUnusedFiles(em, files) };
+  return { runs, files: await deleteUnusedFiles(em, files) };
 }
 
 /** Which runs may go: those that ended so many days ago, or all ended ones of an owner. */

@@ -8,52 +8,28 @@ import { checkFreshLogin } from '../../../domain/auth/clients.ts';
 import { getUser } from '../../../domain/auth/users.ts';
 import { invalid } from '../../../domain/errors.ts';
 import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
+import { planTexts } from '../../../domain/privacy/erase-texts.ts';
 import {
   beginErasure,
   checkErasable,
+  formerNames,
   planErasure,
   readErasure,
-  RUN_CHOICES,
-  type ErasureReport,
 } from '../../../domain/privacy/erase.ts';
+import { historiesOf, removeHistories, retentionOf } from '../../../domain/privacy/histories.ts';
 import { personalData, type PersonalRecord } from '../../../domain/privacy/export.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint, type EndpointResponse } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
-import { idParams, text, timestamp, uuid } from '../../schemas.ts';
+import { idParams } from '../../schemas.ts';
+import { erasureRecord, erasureRequest, presentErasure } from './erasure-record.ts';
 
 const NDJSON = 'application/x-ndjson';
 /** How long the answer waits for the work; the rest follows within seconds. */
 const ANSWER_MS = 3_000;
-
-const counts = z.record(z.string(), z.int());
-
-const erasureRecord = z
-  .object({
-    user_id: uuid,
-    status: z.enum(['planned', 'running', 'done']),
-    runs: z.enum(RUN_CHOICES),
-    requested_at: timestamp.nullable(),
-    finished_at: timestamp.nullable(),
-    owned: z
-      .record(z.string(), z.object({ count: z.int(), ids: z.array(uuid) }))
-      .meta({ description: 'What has to be handed over first, with the first ids of each kind.' }),
-    removed: counts.meta({ description: 'Records by kind.' }),
-    replaced: counts.meta({ description: 'Records that stay without the name.' }),
-    kept: z.array(z.object({ kind: z.string(), count: z.int().nullable(), why: z.string() })),
-  })
-  .meta({ id: 'Erasure' });
-
-const erasureRequest = z
-  .strictObject({
-    dry_run: z.boolean().default(false).meta({ description: 'Only report what would happen.' }),
-    runs: z
-      .enum(RUN_CHOICES)
-      .default('keep')
-      .meta({ description: 'Ended runs that the user owns: `remove` takes them along.' }),
-    confirm: text({ max: 255 }).optional().meta({ description: 'The username, unless `dry_run`.' }),
-  })
-  .meta({ id: 'ErasureRequest' });
+const HISTORIES_MS = 1_000;
+/** How long a dry run searches texts. */
+const SEARCH_MS = 4_000;
 
 export function privacyEndpoints(deps: AppDeps): Endpoint[] {
   const fork = () => deps.orm.em.fork();
@@ -103,12 +79,12 @@ export function privacyEndpoints(deps: AppDeps): Endpoint[] {
         return exported(id);
       },
     }),
-    erasureEndpoint(),
+    erasureEndpoint(deps),
     eraseEndpoint(deps),
   ];
 }
 
-function erasureEndpoint(): Endpoint {
+function erasureEndpoint({ temporal }: AppDeps): Endpoint {
   return endpoint({
     method: 'GET',
     path: '/users/{id}/erasure',
@@ -121,12 +97,12 @@ function erasureEndpoint(): Endpoint {
     handler: async (c) => {
       const { id } = await getUser(c.em, c.params.id);
       void c.query;
-      return { status: 200, body: present(await readErasure(c.em, id)) };
+      return { status: 200, body: presentErasure(await readErasure(c.em, id, await retentionOf(temporal))) };
     },
   });
 }
 
-function eraseEndpoint({ orm, files }: AppDeps): Endpoint {
+function eraseEndpoint({ orm, files, temporal }: AppDeps): Endpoint {
   const fork = () => orm.em.fork();
   return endpoint({
     method: 'POST',
@@ -152,22 +128,39 @@ function eraseEndpoint({ orm, files }: AppDeps): Endpoint {
       const given = c.readBody();
       const isDry = 'value' in given && given.value.dry_run;
       if (!isDry) await checkErasable(c.em, c.actor, user);
-      const { runs, confirm } = c.body;
+      const { runs, free_text: freeText, confirm } = c.body;
       if (isDry) {
         c.audit.note({ data: { dry_run: true } });
-        return { status: 200, body: present(await planErasure(c.em, user, runs)) };
+        const plan = await planErasure(c.em, user, { runs, freeText });
+        const person = { userId: user.id, former: formerNames(user), choice: freeText };
+        // Without the lock on the account, and with a connection of its own for each batch.
+        c.afterCommit(async () => {
+          const texts = await planTexts(fork, person, SEARCH_MS);
+          const histories = await historiesOf(fork(), user.id, await retentionOf(temporal));
+          return { status: 200, body: presentErasure({ ...plan, texts, histories }) };
+        });
+        return { status: 200, body: presentErasure(plan) };
       }
       checkConfirmed(user, confirm);
-      await beginErasure(c.em, c.actor, user, runs);
-      await c.audit.write(c.em, { data: { runs } });
+      await beginErasure(c.em, c.actor, user, { runs, freeText });
+      await c.audit.write(c.em, { data: { runs, free_text: freeText } });
       c.afterCommit(async () => {
-        // It is begun in any case, and the next round tries again and logs what fails, perhaps of another.
-        await continueErasures({ fork, files }, ANSWER_MS).catch(() => true);
-        return answerOf(fork(), user.id);
+        await workAtOnce({ fork, files, temporal });
+        return answerOf(fork(), user.id, await retentionOf(temporal));
       });
-      return answerOf(c.em, user.id);
+      return answerOf(c.em, user.id, null);
     },
   });
+}
+
+/** It is begun in any case, and the next round tries again and logs what fails, perhaps of another. */
+async function workAtOnce({
+  fork,
+  files,
+  temporal,
+}: Pick<AppDeps, 'files' | 'temporal'> & { fork: () => EntityManager }): Promise<void> {
+  await continueErasures({ fork, files }, ANSWER_MS).catch(() => true);
+  await removeHistories(fork, temporal, HISTORIES_MS).catch(() => {});
 }
 
 /** @throws 422 */
@@ -177,18 +170,13 @@ function checkConfirmed({ username }: UserAccount, confirm: string | undefined):
   throw invalid([{ pointer: '/confirm', code: 'not_confirmed', message }]);
 }
 
-async function answerOf(em: EntityManager, userId: string): Promise<EndpointResponse> {
-  const report = await readErasure(em, userId);
-  return { status: report.status === 'done' ? 200 : 202, body: present(report) };
-}
-
-function present(report: ErasureReport): z.output<typeof erasureRecord> {
-  const { requested_at: requested, finished_at: finished } = report;
-  return {
-    ...report,
-    requested_at: requested?.toISOString() ?? null,
-    finished_at: finished?.toISOString() ?? null,
-  };
+async function answerOf(
+  em: EntityManager,
+  userId: string,
+  retentionMs: number | null,
+): Promise<EndpointResponse> {
+  const report = await readErasure(em, userId, retentionMs);
+  return { status: report.status === 'done' ? 200 : 202, body: presentErasure(report) };
 }
 
 async function* lines(records: AsyncIterable<PersonalRecord>): AsyncGenerator<string> {

@@ -1,0 +1,131 @@
+/** Searches texts for a person's names: as a part of an erasure, and before one, to say what it would do. */
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+import { ERASED_NAME, erasedUsername } from './erased-names.ts';
+import { createNameFinder, type Replacements } from './name-finder.ts';
+import { NAME_KINDS, soughtNames, sqlPattern, type Former, type NameTreatment } from './names.ts';
+import { searchBatch, TEXT_PLACES, type Finding, type Search } from './search-texts.ts';
+import {
+  textReport,
+  withFindings,
+  type StoredTexts,
+  type TextChoice,
+  type TextReport,
+} from './text-report.ts';
+
+/** Most tables have little: one transaction searches several of them. */
+const TRANSACTION_MS = 250;
+
+/** How far the search has come: the table, and the key of the last record that was looked at. */
+export interface TextPosition {
+  kind: string;
+  after: string[] | null;
+}
+
+interface Erased {
+  userId: string;
+  former: Former | null;
+  choice: TextChoice;
+  texts: StoredTexts;
+}
+
+/** Searches in the caller's transaction for a moment. @returns null as the next position at the end */
+export async function eraseTexts(
+  em: EntityManager,
+  { userId, former, choice, texts: before }: Erased,
+  position: TextPosition,
+): Promise<{ texts: StoredTexts; next: TextPosition | null }> {
+  if (former === null) return { texts: before, next: null };
+  const { search, names } = await searchFor(em, userId, former, choice);
+  // A position of another release may name a kind that this one does not have: it begins anew.
+  const isKnown = TEXT_PLACES.some(({ kind }) => kind === position.kind);
+  let texts: StoredTexts = isKnown ? { ...before, names } : { names };
+  let next: TextPosition | null = search === null ? null : isKnown ? position : firstTextPosition();
+  const deadline = performance.now() + TRANSACTION_MS;
+  while (next !== null && search !== null) {
+    const batch = await searchAt(em, search, next);
+    const changedRuns = new Set(batch.findings.flatMap(({ runId }) => runId ?? []));
+    if (changedRuns.size > 0) await queueHistories(em, userId, changedRuns);
+    texts = withFindings(texts, next.kind, batch.findings, names);
+    next = batch.next;
+    // What is locked is given free.
+    if (batch.findings.length > 0 || performance.now() > deadline) break;
+  }
+  return { texts, next };
+}
+
+async function searchAt(
+  em: EntityManager,
+  search: Search,
+  { kind, after }: TextPosition,
+): Promise<{ findings: Finding[]; next: TextPosition | null }> {
+  const place = TEXT_PLACES.find((one) => one.kind === kind);
+  if (place === undefined) throw new Error(`nothing of the kind ${kind} is searched`);
+  const batch = await searchBatch(em, place, search, after);
+  return {
+    findings: batch.findings,
+    next: batch.after === null ? placeAfter(kind) : { kind, after: batch.after },
+  };
+}
+
+export function firstTextPosition(): TextPosition {
+  return { kind: TEXT_PLACES[0]?.kind ?? '', after: null };
+}
+
+function placeAfter(kind: string): TextPosition | null {
+  const next = TEXT_PLACES[TEXT_PLACES.findIndex((place) => place.kind === kind) + 1];
+  return next === undefined ? null : { kind: next.kind, after: null };
+}
+
+/** Histories in Temporal of these runs are removed once this is committed (histories.ts). */
+export async function queueHistories(
+  em: EntityManager,
+  userId: string,
+  runIds: Iterable<string>,
+): Promise<void> {
+  await em.execute(
+    `insert into erasure_history (run_id, user_id) select unnest(?::uuid[]), ?::uuid on conflict do nothing`,
+    [arrayLiteral(runIds), userId],
+  );
+}
+
+/** What a search would find, unless it takes longer than the time. Each batch is a transaction. */
+export async function planTexts(
+  fork: () => EntityManager,
+  person: { userId: string; former: Former; choice: TextChoice },
+  budgetMs: number,
+): Promise<TextReport> {
+  const deadline = performance.now() + budgetMs;
+  const mode = person.choice === 'replace' ? 'plan' : 'report';
+  const { search, names } = await searchFor(fork(), person.userId, person.former, mode);
+  let texts: StoredTexts = { names };
+  let at: TextPosition | null = search === null ? null : firstTextPosition();
+  while (at !== null && search !== null) {
+    if (performance.now() > deadline) return textReport(texts, 'stopped');
+    const batch = await searchAt(fork(), search, at);
+    texts = withFindings(texts, at.kind, batch.findings, names);
+    at = batch.next;
+  }
+  return textReport(texts, 'done');
+}
+
+/** The search is null if every name is too short. */
+async function searchFor(
+  em: EntityManager,
+  userId: string,
+  former: Former,
+  mode: Search['mode'],
+): Promise<{ search: Search | null; names: NameTreatment[] }> {
+  const sought = await soughtNames(em, userId, former);
+  if (sought.names.length === 0) return { search: null, names: sought.treatments };
+  const finder = createNameFinder(sought, replacementsOf(userId, sought.onlyReported));
+  return { search: { pattern: sqlPattern(sought.names), finder, mode }, names: sought.treatments };
+}
+
+function replacementsOf(userId: string, onlyReported: ReadonlySet<string>): Replacements {
+  const username = erasedUsername(userId);
+  const all = { username, email: `${username}@erased.invalid`, display_name: ERASED_NAME };
+  return Object.fromEntries(
+    NAME_KINDS.filter((kind) => !onlyReported.has(kind)).map((kind) => [kind, all[kind]]),
+  );
+}

@@ -1,0 +1,246 @@
+/**
+ * Looks for a person's names in the texts of one table after the other, a batch at a time. Names are reported
+ * or replaced, and stay where a record has to stay as it is (docs/privacy.md).
+ */
+import type { EntityManager } from '../../db/orm.ts';
+import type { NameFinder, Reading } from './name-finder.ts';
+import { PLACES_OF_CONNECTIONS, PLACES_OF_PEOPLE } from './places-of-people.ts';
+import { PLACES_OF_RUNS } from './places-of-runs.ts';
+import { allowRenaming } from './replace-names.ts';
+import { columnsOf, type Stay, type TextPlace, type TextType } from './text-place.ts';
+
+export const TEXT_PLACES: readonly TextPlace[] = [
+  ...PLACES_OF_PEOPLE,
+  ...PLACES_OF_CONNECTIONS,
+  ...PLACES_OF_RUNS,
+];
+
+/** Records of a batch, and their size as they are stored, so that a batch takes about a second at most. */
+const RECORDS = 2_000;
+const BYTES = 1_048_576;
+/** Records of a batch that may have a name, each of which is read by itself. */
+const MATCHES = 200;
+
+export interface Search {
+  /** For PostgreSQL, which passes over the records without a name. */
+  pattern: string;
+  finder: NameFinder;
+  /** Whether names are to be replaced; `plan`: only say where they would be. */
+  mode: 'report' | 'replace' | 'plan';
+}
+
+/** A record with a name. */
+export interface Finding {
+  id: string;
+  replaced: boolean;
+  /** Why a name stays; null where none does, or where only a report was asked for. */
+  stay: Stay | null;
+  /** The ended run whose history has the texts that were replaced. */
+  runId: string | null;
+}
+
+interface SearchedBatch {
+  findings: Finding[];
+  /** The key of the last record; null at the end of the table. */
+  after: string[] | null;
+}
+
+/** Searches the records that follow a key, in the caller's transaction. */
+export async function searchBatch(
+  em: EntityManager,
+  place: TextPlace,
+  search: Search,
+  after: readonly string[] | null,
+): Promise<SearchedBatch> {
+  const { last, isEnd } = await nextPage(em, place, after);
+  if (last === null) return { findings: [], after: null };
+  const findings: Finding[] = [];
+  const keys = await matchingKeys(em, place, search, after, last);
+  for (const key of keys) {
+    const finding = await searchRecord(em, place, search, key);
+    if (finding !== null) findings.push(finding);
+  }
+  if (keys.length === MATCHES) return { findings, after: keys.at(-1) ?? null };
+  return { findings, after: isEnd ? null : last };
+}
+
+const nameOf = (column: string): string => column.split(' ')[0] ?? '';
+const typeOf = (column: string): string => column.split(' ')[1] ?? '';
+
+/** SQL: the primary key, as it is sorted. */
+function keyColumns({ key }: TextPlace): string {
+  return key.map((column) => `t."${nameOf(column)}"`).join(', ');
+}
+
+function keyValues({ key }: TextPlace): string {
+  return key.map((column) => `?::${typeOf(column)}`).join(', ');
+}
+
+/** SQL that compares the key. The first column by itself leads to the partitions of the log. */
+function compared(place: TextPlace, sign: '>' | '<='): string {
+  const [first = ''] = place.key;
+  const bound = `t."${nameOf(first)}" ${sign}${sign === '>' ? '=' : ''} ?::${typeOf(first)}`;
+  return `${bound} and (${keyColumns(place)}) ${sign} (${keyValues(place)})`;
+}
+
+const comparedValues = (key: readonly string[]): string[] => [key[0] ?? '', ...key];
+
+/** As many records as a batch takes, without reading their values. */
+async function nextPage(
+  em: EntityManager,
+  place: TextPlace,
+  after: readonly string[] | null,
+): Promise<{ last: string[] | null; isEnd: boolean }> {
+  const names = place.key.map((column) => `t."${nameOf(column)}"::text`).join(', ');
+  const sizes = columnsOf(place).map((column) => `coalesce(pg_column_size(t."${column}"), 0)`);
+  const rows = await em.execute<{ key: string[]; bytes: number }[]>(
+    `select json_build_array(${names}) as key, ${sizes.join(' + ')} as bytes from ${place.table} t
+      where ${after === null ? 'true' : compared(place, '>')} order by ${keyColumns(place)} limit ?`,
+    [...(after === null ? [] : comparedValues(after)), RECORDS],
+  );
+  let bytes = 0;
+  const over = rows.findIndex((row) => (bytes += Number(row.bytes)) >= BYTES);
+  const taken = over === -1 ? rows.length : over + 1;
+  return { last: rows[taken - 1]?.key ?? null, isEnd: taken === rows.length && rows.length < RECORDS };
+}
+
+async function matchingKeys(
+  em: EntityManager,
+  place: TextPlace,
+  { pattern }: Search,
+  after: readonly string[] | null,
+  last: readonly string[],
+): Promise<string[][]> {
+  const columns = columnsOf(place);
+  const names = place.key.map((column) => `t."${nameOf(column)}"::text`).join(', ');
+  const matches = columns.map((column) => `(t."${column}"::text collate "C") ~ ?`).join(' or ');
+  const rows = await em.execute<{ key: string[] }[]>(
+    `select json_build_array(${names}) as key from ${place.table} t
+      where ${after === null ? 'true' : compared(place, '>')} and ${compared(place, '<=')} and (${matches})
+      order by ${keyColumns(place)} limit ?`,
+    [
+      ...(after === null ? [] : comparedValues(after)),
+      ...comparedValues(last),
+      ...columns.map(() => pattern),
+      MATCHES,
+    ],
+  );
+  return rows.map(({ key }) => key);
+}
+
+interface Stored {
+  values: Record<string, unknown>;
+  /** The run that has ended; null if the record is of none. */
+  run_id: string | null;
+  is_live: boolean;
+  is_kept: boolean;
+}
+
+/** One record at a time, because values may be large. Its row is locked until its texts are replaced. */
+async function searchRecord(
+  em: EntityManager,
+  place: TextPlace,
+  search: Search,
+  key: readonly string[],
+): Promise<Finding | null> {
+  const stored = await readRecord(em, place, key, search.mode === 'replace');
+  if (stored === null) return null;
+  const { texts = {}, fixed = {}, unless } = place;
+  const changes = Object.entries(texts).map(([column, type]) => ({
+    column,
+    type,
+    reading: readColumn(search.finder, stored.values[column], type),
+  }));
+  const found = changes.filter(({ reading }) => reading.found > 0);
+  const fixedStay = stayOfFixed(fixed, stored.values, search.finder);
+  if (found.length === 0 && fixedStay === null) return null;
+  const id = key[0] ?? '';
+  if (search.mode === 'report') return { id, replaced: false, stay: null, runId: null };
+  const held = stored.is_live ? 'live_run' : stored.is_kept ? (unless?.stay ?? null) : null;
+  const changed = held === null ? found.filter(({ reading }) => reading.found > reading.left) : [];
+  const ambiguous = found.some(({ reading }) => reading.left > 0) ? 'ambiguous' : null;
+  if (changed.length > 0 && search.mode === 'replace') await replaceTexts(em, place, key, changed);
+  return {
+    id,
+    replaced: changed.length > 0,
+    stay: (found.length > 0 ? (held ?? ambiguous) : null) ?? fixedStay,
+    runId: changed.length > 0 ? stored.run_id : null,
+  };
+}
+
+function readColumn(finder: NameFinder, value: unknown, type: TextType): Reading<unknown> {
+  return finder.readJson(value, type === 'json');
+}
+
+/** Columns that stay are read as texts, whatever their type is. */
+function stayOfFixed(
+  fixed: NonNullable<TextPlace['fixed']>,
+  values: Record<string, unknown>,
+  finder: NameFinder,
+): Stay | null {
+  const hasName = (column: string): boolean => finder.readJson(values[column], false).found > 0;
+  // The keys are those of the type.
+  const stays = Object.entries(fixed) as [Stay, readonly string[]][];
+  return stays.find(([, columns]) => columns.some(hasName))?.[0] ?? null;
+}
+
+async function readRecord(
+  em: EntityManager,
+  place: TextPlace,
+  key: readonly string[],
+  isLocked: boolean,
+): Promise<Stored | null> {
+  const { texts = {}, fixed = {}, run, unless } = place;
+  const values = [
+    ...Object.entries(texts).map(([column, type]) =>
+      type === 'texts' ? `to_json(t."${column}")` : `t."${column}"`,
+    ),
+    ...Object.values(fixed)
+      .flat()
+      .map((column) => `t."${column}"::text`),
+  ];
+  const columns = columnsOf(place);
+  const [row] = await em.execute<Record<string, unknown>[]>(
+    `select ${values.map((value, index) => `${value} as "value ${index}"`).join(', ')},
+            ${run === undefined ? 'null::uuid' : run} as run_id,
+            ${run === undefined ? 'false' : `exists (select from run r where r.id = ${run} and r.finished_at is null)`}
+              as is_live,
+            ${unless?.condition ?? 'false'} as is_kept
+       from ${place.table} t where (${keyColumns(place)}) = (${keyValues(place)})
+       ${isLocked && Object.keys(texts).length > 0 ? 'for update of t' : ''}`,
+    [...key],
+  );
+  if (row === undefined) return null;
+  return {
+    values: Object.fromEntries(columns.map((column, index) => [column, row[`value ${index}`]])),
+    run_id: typeof row['run_id'] === 'string' ? row['run_id'] : null,
+    is_live: row['is_live'] === true,
+    is_kept: row['is_kept'] === true,
+  };
+}
+
+async function replaceTexts(
+  em: EntityManager,
+  place: TextPlace,
+  key: readonly string[],
+  changed: readonly { column: string; type: TextType; reading: Reading<unknown> }[],
+): Promise<void> {
+  // Of all tables, this one alone refuses other changes.
+  if (place.table === 'hitl_audit') await allowRenaming(em);
+  const sets = changed.map(({ column, type }) => `"${column}" = ${SET[type]}`);
+  const values = changed.map(({ type, reading: { value } }) =>
+    type === 'text' ? value : JSON.stringify(value),
+  );
+  await em.execute(
+    `update ${place.table} t set ${sets.join(', ')} where (${keyColumns(place)}) = (${keyValues(place)})`,
+    [...values, ...key],
+  );
+}
+
+/** SQL: the new value. */
+const SET: Readonly<Record<TextType, string>> = {
+  text: '?',
+  texts: 'array(select json_array_elements_text(?::json))',
+  json: '?::json',
+  record: '?::json',
+};
