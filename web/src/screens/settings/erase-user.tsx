@@ -1,5 +1,6 @@
 /** Erases a person's data: first what would happen, then the username typed to confirm. */
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 
 import type { Erasure, User } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
@@ -7,13 +8,23 @@ import { Dialog } from '../../ui/dialog.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
 import { RecordForm } from '../../ui/record-form.tsx';
 import type { Schema } from '../../ui/schema-form/fields.ts';
+import { EraseReport } from './erase-report.tsx';
 import { eraseWords as words } from './erase-words.ts';
+
+/** How often the report is read anew while the work goes on. */
+const LOOK_MS = 2_000;
 
 const schema: Schema = {
   type: 'object',
-  required: ['confirm', 'runs'],
+  required: ['confirm', 'runs', 'free_text'],
   properties: {
     runs: { enum: ['keep', 'remove'], title: words.runs, description: words.runsHelp, default: 'keep' },
+    free_text: {
+      enum: ['report', 'replace'],
+      title: words.freeText,
+      description: words.freeTextHelp,
+      default: 'report',
+    },
     confirm: { type: 'string', title: words.confirm, description: words.confirmHelp },
   },
 };
@@ -26,8 +37,10 @@ interface Props {
 export function EraseUser({ user, onErased }: Props) {
   const isOpen = useSignal(false);
   const plan = useSignal<Erasure | null>(null);
+  const report = useSignal<Erasure | null>(null);
   const refused = useSignal<unknown>(null);
   const path = { id: user.id };
+  useNewReports(report, user.id);
   const open = async () => {
     isOpen.value = true;
     plan.value = null;
@@ -38,55 +51,77 @@ export function EraseUser({ user, onErased }: Props) {
       refused.value = error;
     }
   };
-  const close = () => (isOpen.value = false);
+  const close = () => {
+    isOpen.value = false;
+    const read = report.value;
+    report.value = null;
+    // With the list's new record this dialog goes, so the report is read first.
+    if (read !== null) void onErased(read);
+  };
   return (
     <>
       <button type="button" onClick={() => void open()}>
         {words.erase}
       </button>
       <Dialog open={isOpen.value} title={words.title(user.username)} onClose={close}>
-        <p>{words.help}</p>
         {refused.value !== null && <ProblemText error={refused.value} />}
-        {plan.value !== null && <Plan plan={plan.value} />}
-        {plan.value !== null && Object.keys(plan.value.owned).length === 0 && (
-          <RecordForm
-            id={`erase-${user.id}`}
-            sections={[{ id: 'record', member: '', schema }]}
-            submit={words.erase}
-            onCancel={close}
-            onSubmit={async (body) => {
-              // The form's schema is that of the request.
-              await onErased(await client.call('eraseUser', { path, body: body as { confirm: string } }));
-              close();
-            }}
-          />
+        {report.value === null ? (
+          <Plan user={user} plan={plan.value} onCancel={close} onErased={(done) => (report.value = done)} />
+        ) : (
+          <>
+            <p>{words.report(user.username)}</p>
+            <EraseReport report={report.value} />
+            <button type="button" onClick={close}>
+              {words.close}
+            </button>
+          </>
         )}
       </Dialog>
     </>
   );
 }
 
-function Plan({ plan }: { plan: Erasure }) {
-  const owned = Object.entries(plan.owned).map(([kind, { count }]) => words.counted(kind, count));
-  const removed = Object.entries(plan.removed).map(([kind, count]) => words.counted(kind, count));
+/** Reads the report again while the work goes on. */
+function useNewReports(report: Signal<Erasure | null>, userId: string) {
+  const isRunning = report.value?.status === 'running';
+  useEffect(() => {
+    if (!isRunning) return;
+    const look = async () => {
+      const next = await client.call('getErasure', { path: { id: userId } }).catch(() => null);
+      // It may have been closed meanwhile.
+      if (next !== null && report.value !== null) report.value = next;
+    };
+    const timer = setInterval(() => void look(), LOOK_MS);
+    return () => clearInterval(timer);
+  }, [isRunning]);
+}
+
+interface PlanProps {
+  user: User;
+  /** Null until it has come. */
+  plan: Erasure | null;
+  onCancel: () => void;
+  onErased: (report: Erasure) => void;
+}
+
+function Plan({ user, plan, onCancel, onErased }: PlanProps) {
   return (
-    <dl>
-      {owned.length > 0 && (
-        <>
-          <dt>{words.owned}</dt>
-          <dd>
-            <span role="alert">{owned.join(', ')}</span>
-          </dd>
-        </>
+    <>
+      <p>{words.help}</p>
+      {plan !== null && <EraseReport report={plan} />}
+      {plan !== null && Object.keys(plan.owned).length === 0 && (
+        <RecordForm
+          id={`erase-${user.id}`}
+          sections={[{ id: 'record', member: '', schema }]}
+          submit={words.erase}
+          onCancel={onCancel}
+          onSubmit={async (given) => {
+            // The form's schema is that of the request.
+            const body = given as { confirm: string };
+            onErased(await client.call('eraseUser', { path: { id: user.id }, body }));
+          }}
+        />
       )}
-      <dt>{words.removed}</dt>
-      <dd>{removed.length === 0 ? words.nothing : removed.join(', ')}</dd>
-      <dt>{words.kept}</dt>
-      {plan.kept.map(({ kind, count, why }) => (
-        <dd key={kind}>
-          {words.counted(kind, count)}: {why}
-        </dd>
-      ))}
-    </dl>
+    </>
   );
 }

@@ -1,0 +1,89 @@
+/** What an erasure would do, or has done. */
+import type { ComponentChildren } from 'preact';
+
+import type { Erasure } from '../../../../client/index.ts';
+import { exactTime } from '../../ui/time.ts';
+import { eraseWords as words } from './erase-words.ts';
+
+/** More are in the API's report. */
+const MAX_PLACES = 20;
+
+export function EraseReport({ report }: { report: Erasure }) {
+  const { removed, kept } = report;
+  const owned = Object.entries(report.owned).map(([kind, { count }]) => words.counted(kind, count));
+  return (
+    <dl>
+      {owned.length > 0 && (
+        <Part title={words.owned}>
+          <dd>
+            <span role="alert">{owned.join(', ')}</span>
+          </dd>
+        </Part>
+      )}
+      <Part title={words.removed}>
+        <dd>{listed(removed)}</dd>
+      </Part>
+      <TextsReport report={report} />
+      <Part title={words.kept}>
+        {kept.map(({ kind, count, why }) => (
+          <dd key={kind}>
+            {words.counted(kind, count)}: {why}
+          </dd>
+        ))}
+      </Part>
+    </dl>
+  );
+}
+
+function TextsReport({ report: { texts, histories } }: { report: Erasure }) {
+  const { removed, waiting, kept, kept_until: until } = histories;
+  const day = until === null ? null : exactTime(until);
+  return (
+    <>
+      <Part title={texts.status === 'stopped' ? words.foundUpTo : words.found}>
+        <dd>{listed(texts.found)}</dd>
+      </Part>
+      {Object.keys(texts.replaced).length > 0 && (
+        <Part title={words.replaced}>
+          <dd>{listed(texts.replaced)}</dd>
+        </Part>
+      )}
+      {texts.stays.length > 0 && (
+        <Part title={words.stays}>
+          {texts.stays.map(({ kind, count, why }) => (
+            <dd key={`${kind} ${why}`}>
+              {words.counted(kind, count)}: {why}
+            </dd>
+          ))}
+        </Part>
+      )}
+      {texts.places.length > 0 && (
+        <Part title={words.places}>
+          {texts.places.slice(0, MAX_PLACES).map(({ kind, id, why }) => (
+            <dd key={`${kind} ${id} ${why}`}>
+              {words.counted(kind, null)} <code>{id}</code>
+            </dd>
+          ))}
+          {texts.places.length > MAX_PLACES && <dd>{words.morePlaces}</dd>}
+        </Part>
+      )}
+      <Part title={words.histories}>
+        <dd>{words.historiesAre(removed, waiting, kept, day)}</dd>
+      </Part>
+    </>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{title}</dt>
+      {children}
+    </>
+  );
+}
+
+function listed(counts: Record<string, number>): string {
+  const kinds = Object.entries(counts).map(([kind, count]) => words.counted(kind, count));
+  return kinds.length === 0 ? words.nothing : kinds.join(', ');
+}
