@@ -1128,7 +1128,7 @@ export type ErasureRequest = {
   /** Ended runs that the user owns: `remove` takes them along. */
   runs?: 'keep' | 'remove';
   /**
-   * The user's names in texts of everybody: `report` lists the records, `replace` replaces the
+   * The user's names in texts of everybody: `report` lists the records, `replace` replaces
    * names where records may change, which cannot be undone.
    */
   free_text?: 'report' | 'replace';

@@ -162,8 +162,8 @@ const erase = command({
   details:
     'The account is emptied; its id stays, because history names it. Hand over first what the user owns: ' +
     'cadenza user transfer. Needs a log-in at most five minutes ago. --dry-run shows what would happen. ' +
-    "The user's names in texts of everybody are listed, or with --free-text replace replaced where records may " +
-    'change; dry-run first, because a name may be a common word.',
+    "The user's names in texts of everybody are listed, or with --free-text replace replaced where records " +
+    'may change; dry-run first, because a name may be a common word.',
   flags: {
     dryRun: flag('Only show what would happen'),
     runs: choice('Ended runs that the user owns. Default: keep', ['keep', 'remove']),

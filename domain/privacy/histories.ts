@@ -1,6 +1,6 @@
 /**
- * Histories of runs in Temporal. Those of removed runs, and of runs whose texts were changed, are removed; the
- * rows of `erasure_history` say which are left, so no kill and no outage of Temporal loses one.
+ * Histories of runs in Temporal. Those of removed runs, and of runs whose texts were changed, are removed;
+ * the rows of `erasure_history` say which are left, so no kill and no outage of Temporal loses one.
  */
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';

@@ -13,8 +13,8 @@ export type Former = { username: string } & Partial<Record<NameKind, string | nu
 /** Shorter names are parts of too much. In scripts without spaces two characters are a name. */
 const MIN_LENGTH: Readonly<Record<NameKind, number>> = { username: 3, email: 3, display_name: 4 };
 const MIN_LENGTH_UNSPACED = 2;
-const UNSPACED = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}`;
-const ONLY_UNSPACED = new RegExp(`^[${UNSPACED}]+$`, 'u');
+const UNSPACED = ['Han', 'Hiragana', 'Katakana', 'Thai', 'Lao'].map((script) => `\\p{Script=${script}}`);
+const ONLY_UNSPACED = new RegExp(`^[${UNSPACED.join('')}]+$`, 'u');
 
 /** Words that records of the platform consist of. To replace them would break the records. */
 const OWN_WORDS: ReadonlySet<string> = new Set(
@@ -93,7 +93,8 @@ async function namesOfOthers(
 ): Promise<string[]> {
   const pattern = sqlPattern(names);
   const rows = await em.execute<{ name: string }[]>(
-    `select distinct n.name from user_account u, unnest(array[u.username, u.email, u.display_name]) as n (name)
+    `select distinct n.name
+       from user_account u, unnest(array[u.username, u.email, u.display_name]) as n (name)
       where u.id <> ? and (n.name collate "C") ~ ? limit ${MAX_OTHERS}`,
     [userId, pattern],
   );

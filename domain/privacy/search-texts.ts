@@ -203,8 +203,8 @@ async function readRecord(
   const [row] = await em.execute<Record<string, unknown>[]>(
     `select ${values.map((value, index) => `${value} as "value ${index}"`).join(', ')},
             ${run === undefined ? 'null::uuid' : run} as run_id,
-            ${run === undefined ? 'false' : `exists (select from run r where r.id = ${run} and r.finished_at is null)`}
-              as is_live,
+            exists (select from run r
+                     where r.id = ${run ?? 'null::uuid'} and r.finished_at is null) as is_live,
             ${unless?.condition ?? 'false'} as is_kept
        from ${place.table} t where (${keyColumns(place)}) = (${keyValues(place)})
        ${isLocked && Object.keys(texts).length > 0 ? 'for update of t' : ''}`,

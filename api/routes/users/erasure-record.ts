@@ -74,7 +74,7 @@ export const erasureRequest = z
       .default('report')
       .meta({
         description:
-          "The user's names in texts of everybody: `report` lists the records, `replace` replaces the names " +
+          "The user's names in texts of everybody: `report` lists the records, `replace` replaces names " +
           'where records may change, which cannot be undone.',
       }),
     confirm: text({ max: 255 }).optional().meta({ description: 'The username, unless `dry_run`.' }),

@@ -49,7 +49,7 @@ async function closedExecutions(runId: string, least: number): Promise<string[]>
   return found.map(({ id }) => id);
 }
 
-test('executions of removed runs and of runs with replaced names go, the others stay for a time', async () => {
+test('executions of removed runs and of runs with replaced names go, the others stay', async () => {
   const admin = await platform.as('admin');
   const person = await platform.createUser({ username: 'Petra.Novak', roles: ['builder'] });
   const other = await platform.as('builder');
