@@ -56,6 +56,7 @@ function withEngine(engine: ContainerEngine): void {
   beforeAll(async () => {
     platform = await startTestPlatform({ env: settings });
     builder = await platform.as('builder');
+    await builder.put('/secrets/BOX_TOKEN', { value: 'a-very-secret-token' });
   });
   afterAll(async () => {
     await platform.close();
@@ -537,7 +538,6 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     });
 
     test('gets its input in each way, and returns JSON, text or what a file has', async () => {
-      await builder.put('/secrets/BOX_TOKEN', { value: 'a-very-secret-token' });
       await register('by-stdin', { command: 'cat', env: { TOKEN: '<BOX_TOKEN>' } });
       await register('by-file', {
         command: 'echo "a note" >&2; cat "$CADENZA_INPUT_FILE" > "$CADENZA_OUTPUT_FILE"',
@@ -623,7 +623,6 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     });
 
     test('its failure is an error with the end of what it said, without secrets', async () => {
-      await builder.put('/secrets/BOX_TOKEN', { value: 'a-very-secret-token' });
       await register('fails', {
         command: 'echo "no access with $TOKEN" >&2; exit 7',
         env: { TOKEN: '<BOX_TOKEN>' },
@@ -673,7 +672,6 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     });
 
     test('is checked by the engine, without a process', async () => {
-      await builder.put('/secrets/BOX_TOKEN', { value: 'a-very-secret-token' });
       const check = async (name: string, configuration: object) => {
         const { id } = await register(name, configuration);
         const { body } = await builder.post(`/agents/${id}/check`);

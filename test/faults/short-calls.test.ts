@@ -309,6 +309,9 @@ async function countEvents(
   }
 }
 
+/** Until a worker has started, and 8 s more. */
+const PROLONGED_MS = 120_000;
+
 // The SDK prolongs a workflow task after 8 s. A replay takes prolonged tasks for one, which began with the last.
 testFault(
   'a run goes on with another worker after a call that took longer than a workflow task',
@@ -323,7 +326,7 @@ testFault(
     await until(
       () => countEvents(scene, id, 'workflowTaskCompletedEventAttributes'),
       (count) => count > 0,
-      PATIENCE_MS,
+      PROLONGED_MS,
     );
     const begun = scene.calledTimes(1);
     // The statement that begins the first call gets the lock.
@@ -334,7 +337,7 @@ testFault(
     await until(
       () => countEvents(scene, id, 'activityTaskScheduledEventAttributes'),
       (count) => count === 1,
-      PATIENCE_MS,
+      PROLONGED_MS,
     );
     await first.kill();
     release();

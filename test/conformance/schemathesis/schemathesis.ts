@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { decodeJwt, SignJWT } from 'jose';
 
 import { isMedia } from '../../../api/endpoint.ts';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
 
 const version = '4.32.5';
 /** These may end the session of the requests, after which all others would get 401. */
@@ -66,6 +66,7 @@ export async function runSchemathesis(
   // Another administrator, so that requests which change users do not shut us out.
   await app.createUser({ username: 'spare', roles: ['admin'] });
   const admin = await app.createUser({ username: 'tester', roles: ['admin'] });
+  const token = await lastingToken(app, admin.token);
   // A stream would be a request that never ends.
   const streams = app.app.endpoints
     .filter(({ responses }) =>
@@ -80,7 +81,7 @@ export async function runSchemathesis(
     '--url',
     app.url,
     '--header',
-    `Authorization: Bearer ${await lastingToken(app, admin.token)}`,
+    `Authorization: Bearer ${token}`,
     '--max-examples',
     String(options.examples),
     '--continue-on-failure',
@@ -122,7 +123,7 @@ export async function runSchemathesis(
     }
     const [code] = await once(child, 'close');
     if (options.part === 'most') {
-      const { status } = await (await app.as(admin)).get('/users/me');
+      const { status } = await createClient(app.url, token).get('/users/me');
       if (status !== 200)
         return { ok: false, output: `${output}\nAn operation has ended the session of the requests.` };
     }
