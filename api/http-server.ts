@@ -1,5 +1,5 @@
 /** The HTTP server in front of the app, the same in production and in tests. */
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type Koa from 'koa';
 
@@ -26,6 +26,8 @@ export function createHttpServer(app?: Koa, { unreadMs = UNREAD_MS, idleMs = IDL
     keepAliveTimeout: idleMs,
     headersTimeout: 66_000,
     requestTimeout: 300_000,
+    // Node.js would refuse without a word.
+    requireHostHeader: false,
   });
   const isWaiting = trackRequests(server);
   // Fires while nothing is read or written, and after `keepAliveTimeout`: a listener has to close connections
@@ -35,7 +37,7 @@ export function createHttpServer(app?: Koa, { unreadMs = UNREAD_MS, idleMs = IDL
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (socket.writable) {
-      socket.end(malformedRequest(error.code ?? ''));
+      socket.end(rawResponse(malformedRequest(error.code ?? '')));
     }
   });
   if (app) {
@@ -59,17 +61,49 @@ function trackRequests(server: Server): (socket: Socket) => boolean {
 
 export function serve(server: Server, app: Koa): void {
   const answer = app.callback();
-  server.on('request', (request, response) => void answer(request, response));
+  server.on('request', (request, response) => {
+    if (toOriginForm(request) && hasHost(request)) return void answer(request, response);
+    const { status, headers, body } = malformedRequest('');
+    return response.writeHead(status, headers).end(body);
+  });
+}
+
+/**
+ * Turns a request for a whole address, as proxies get them, into one for its path, with the host of the
+ * address (RFC 9112 section 3.2.2). Koa throws at some addresses, also when the request has ended already.
+ * @returns false if the target is neither a path nor an address of HTTP
+ */
+function toOriginForm(request: IncomingMessage): boolean {
+  const { url = '/' } = request;
+  if (url.startsWith('/') || url === '*') return true;
+  if (!URL.canParse(url)) return false;
+  const { protocol, host, pathname, search } = new URL(url);
+  if (protocol !== 'http:' && protocol !== 'https:') return false;
+  request.url = pathname + search;
+  request.headers.host = host;
+  return true;
+}
+
+/** HTTP/1.0 has no such duty. */
+function hasHost({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion !== '1.1' || headers.host !== undefined;
+}
+
+interface Response {
+  status: number;
+  title: string;
+  headers: Record<string, string | number>;
+  body: string;
 }
 
 /** Response to requests that are not valid HTTP, too large or too slow. */
-function malformedRequest(code: string): string {
+function malformedRequest(code: string): Response {
   const [status, title] =
     code === 'HPE_HEADER_OVERFLOW'
-      ? [431, 'Request Header Fields Too Large']
+      ? ([431, 'Request Header Fields Too Large'] as const)
       : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, 'Request Timeout']
-        : [400, 'Bad Request'];
+        ? ([408, 'Request Timeout'] as const)
+        : ([400, 'Bad Request'] as const);
   const body = JSON.stringify({
     type: 'about:blank',
     title,
@@ -77,12 +111,15 @@ function malformedRequest(code: string): string {
     detail: 'The request could not be read.',
     code: 'malformed_request',
   });
-  return [
-    `HTTP/1.1 ${status} ${title}`,
-    'Content-Type: application/problem+json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: close',
-    '',
-    body,
-  ].join('\r\n');
+  const headers = {
+    'Content-Type': 'application/problem+json',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  };
+  return { status, title, headers, body };
+}
+
+function rawResponse({ status, title, headers, body }: Response): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${status} ${title}`, ...lines, '', body].join('\r\n');
 }
