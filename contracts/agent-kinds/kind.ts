@@ -33,8 +33,22 @@ export interface KindProblem {
 /** A value of a header and the like. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()]);
 
-/** Milliseconds, ISO 8601, or the DSL's inline duration. */
-export const duration = z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]);
+const ISO_8601 = new RegExp(
+  String.raw`^P(?!$)(N W)?(N D)?(T(?=\d)(N H)?(N M)?(N S)?)?$`.replaceAll('N ', String.raw`\d+(?:\.\d+)?`),
+);
+
+const NO_DURATION =
+  'Expected milliseconds, an ISO 8601 duration such as PT30S, or an object such as {"seconds": 30}';
+
+/** Milliseconds, ISO 8601 without years and months, or the DSL's inline duration. */
+export const duration = z.union(
+  [
+    z.number().positive(NO_DURATION),
+    z.string().regex(ISO_8601, NO_DURATION),
+    z.record(z.string(), z.number()),
+  ],
+  NO_DURATION,
+);
 
 /** With `idempotent: false`, an invocation with an unknown outcome is never repeated. */
 export const retry = z.looseObject({ idempotent: z.boolean().optional() });

@@ -61,6 +61,23 @@ test.each([
 });
 
 const ENDPOINT = { url: 'https://x.example' };
+
+test('an agent is warned of a timeout that is no duration', async () => {
+  const warned = async (timeout: unknown) =>
+    (await create({ type: 'api', ...ENDPOINT, configuration: { timeout } })).warnings;
+  for (const fine of [500, 'PT30S', 'P1DT2H', 'P1W', 'PT0.5H', { seconds: 30 }])
+    expect(await warned(fine)).toEqual([]);
+  for (const wrong of ['soon', '', 'P', 'PT', 'P1Y', '30', 0, ['PT1S']])
+    expect(await warned(wrong)).toEqual([
+      {
+        pointer: '/configuration/timeout',
+        message:
+          'Expected milliseconds, an ISO 8601 duration such as PT30S, or an object such as {"seconds": 30}; ' +
+          'invoking the agent will fault',
+      },
+    ]);
+});
+
 test.each([
   ['none', {}, {}, []],
   ['api_key', null, {}, ['/authentication_config/api_key']],
