@@ -22,21 +22,24 @@ export function createAnnounce(deps: { orm: MikroORM; logger: Logger }): Announc
   const waiting = new Set<string>();
   let isSending = false;
   const sendAll = async (): Promise<void> => {
-    while (waiting.size > 0) {
-      const ids = [...waiting].slice(0, MAX_AT_ONCE);
-      for (const id of ids) waiting.delete(id);
-      await NOTIFY.execute(deps.orm.em.fork(), [arrayLiteral(ids)]);
-      await sleep(PAUSE_MS, undefined, { ref: false });
+    isSending = true;
+    try {
+      while (waiting.size > 0) {
+        const ids = [...waiting].slice(0, MAX_AT_ONCE);
+        for (const id of ids) waiting.delete(id);
+        await NOTIFY.execute(deps.orm.em.fork(), [arrayLiteral(ids)]);
+        await sleep(PAUSE_MS, undefined, { ref: false });
+      }
+    } finally {
+      // At once: what is added from now on has to be sent by another call.
+      isSending = false;
     }
   };
   return (runId) => {
     waiting.add(runId);
     if (isSending) return;
-    isSending = true;
-    sendAll()
-      .catch((error: unknown) => deps.logger.warn({ err: error }, 'cannot tell readers of new events'))
-      .finally(() => {
-        isSending = false;
-      });
+    sendAll().catch((error: unknown) =>
+      deps.logger.warn({ err: error }, 'cannot tell readers of new events'),
+    );
   };
 }

@@ -1,4 +1,5 @@
 /** Readers of logs learn of the begins of calls, though the appends themselves notify nobody. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { createAnnounce } from '../../../activities/announce.ts';
@@ -37,12 +38,13 @@ afterAll(async () => {
 
 /** Notifications arrive in the order of their commits, so all before this one have arrived as well. */
 async function allHeard(): Promise<string[]> {
-  await orm.em.fork().execute(`select pg_notify('run_event', 'mark')`);
+  const mark = `mark ${randomUUID()}`;
+  await orm.em.fork().execute(`select pg_notify('run_event', ?)`, [mark]);
   await until(
     async () => heard,
-    (payloads) => payloads.includes('mark'),
+    (payloads) => payloads.includes(mark),
   );
-  return heard.filter((payload) => payload !== 'mark');
+  return heard.filter((payload) => !payload.startsWith('mark'));
 }
 
 test('the begin of a call notifies nobody within its transaction, another append does', async () => {
@@ -107,4 +109,26 @@ test('a failure loses what it was to announce, not what comes later', async () =
   );
   expect(heard).toEqual(['kept']);
   await other.close(true);
+});
+
+test('a run that is announced just as the sending ends is not left behind', async () => {
+  let failures = 1;
+  const em = {
+    fork: () => {
+      failures -= 1;
+      if (failures >= 0) throw new Error('no connection');
+      return orm.em.fork();
+    },
+  };
+  const warn = jest.fn(() => announce('behind'));
+  const announce = createAnnounce({
+    orm: { em } as unknown as Orm,
+    logger: Object.assign(createLogger(LOG), { warn }),
+  });
+  announce('first');
+  await until(
+    async () => heard,
+    (payloads) => payloads.includes('behind'),
+  );
+  expect(warn).toHaveBeenCalledTimes(1);
 });
