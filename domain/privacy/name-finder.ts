@@ -1,5 +1,7 @@
 /** Finds a person's names in a text or in JSON, and replaces them. */
-import { cases, isUnspaced, spellings, type NameKind, type Sought } from './names.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import { spellings, UUID_PATTERN, wordPattern } from './name-pattern.ts';
+import type { NameKind, Sought } from './names.ts';
 
 /** By kind of name; of those that are not here, the text stays. */
 export type Replacements = Readonly<Partial<Record<NameKind, string>>>;
@@ -17,18 +19,23 @@ export interface NameFinder {
   readJson(value: unknown, keys: boolean): Reading<unknown>;
 }
 
-/** A letter, a digit or a mark beside a name makes it a part of another word. */
-const WORD = String.raw`[\p{L}\p{N}\p{M}]`;
-/** JSON within a text writes a line break before a name with a letter. */
-const BEGIN = String.raw`(?:(?<!${WORD})|(?<=\\[nrtbf]))`;
-const END = `(?!${WORD})`;
+interface Alternative {
+  pattern: string;
+  /** Of the name; longer ones come first. */
+  length: number;
+  /** Null: it stays, whatever is in it. */
+  kind: NameKind | null;
+}
+
+const UUID: Alternative = { pattern: UUID_PATTERN, length: 36, kind: null };
 
 export function createNameFinder({ names, others }: Sought, replacements: Replacements): NameFinder {
   const alternatives = [
-    ...others.map((text) => ({ text, kind: null })),
-    ...names.flatMap(({ kind, text }) => spellings(text).map((spelling) => ({ text: spelling, kind }))),
-  ].toSorted((a, b) => b.text.length - a.text.length);
-  const pattern = new RegExp(alternatives.map(({ text }) => `(${word(text)})`).join('|'), 'giu');
+    ...others.map((text) => alternative(text, null)),
+    ...names.flatMap(({ kind, text }) => spellings(text).map((spelling) => alternative(spelling, kind))),
+    UUID,
+  ].toSorted((a, b) => b.length - a.length);
+  const pattern = new RegExp(alternatives.map((one) => `(${one.pattern})`).join('|'), 'giu');
 
   const readText = (text: string): Reading<string> => {
     let [found, left] = [0, 0];
@@ -43,76 +50,50 @@ export function createNameFinder({ names, others }: Sought, replacements: Replac
     });
     return { value, found, left };
   };
-  const readJson = (value: unknown, keys: boolean): Reading<unknown> => {
-    if (typeof value === 'string') return readText(value);
-    if (Array.isArray(value)) return together(value.map((entry) => readJson(entry, keys)));
-    if (typeof value !== 'object' || value === null) return { value, found: 0, left: 0 };
-    return readObject(Object.entries(value), keys);
-  };
-  const readObject = (entries: [string, unknown][], keys: boolean): Reading<unknown> => {
-    const names = together(entries.map(([key]) => (keys ? readText(key) : nothingIn(key))));
-    const values = together(entries.map(([, entry]) => readJson(entry, keys)));
-    const renamed = distinct(names.value);
-    return {
-      value: Object.fromEntries(renamed.map((key, index) => [key, values.value[index]])),
-      found: names.found + values.found,
-      left: names.left + values.left,
-    };
-  };
-  return { readText, readJson };
+  return { readText, readJson: (value, keys) => readValues(value, keys, readText) };
 }
 
-function nothingIn<T>(value: T): Reading<T> {
-  return { value, found: 0, left: 0 };
+function alternative(text: string, kind: NameKind | null): Alternative {
+  return { pattern: wordPattern(text), length: text.length, kind };
 }
 
-function together<T>(readings: readonly Reading<T>[]): Reading<T[]> {
-  return {
-    value: readings.map(({ value }) => value),
-    found: readings.reduce((sum, { found }) => sum + found, 0),
-    left: readings.reduce((sum, { left }) => sum + left, 0),
+/** Few frames for each level: what could be stored can be read, however deep it is. */
+function readValues(whole: unknown, keys: boolean, readText: NameFinder['readText']): Reading<unknown> {
+  let [found, left] = [0, 0];
+  const read = (text: string): string => {
+    const reading = readText(text);
+    found += reading.found;
+    left += reading.left;
+    return reading.value;
   };
+  const walk = (value: unknown): unknown => {
+    if (typeof value === 'string') return read(value);
+    if (Array.isArray(value)) {
+      const list: unknown[] = [];
+      for (const entry of value) list.push(walk(entry));
+      return list;
+    }
+    if (!isRecord(value)) return value;
+    const fields: [string, unknown][] = [];
+    const nameOf = keys ? distinctNames(read) : (key: string) => key;
+    for (const key of Object.keys(value)) fields.push([nameOf(key), walk(value[key])]);
+    return Object.fromEntries(fields);
+  };
+  return { value: walk(whole), found, left };
 }
 
 /** Two fields may have got the same name: no value is lost. */
-function distinct(keys: readonly string[]): string[] {
-  const used = new Set<string>();
-  return keys.map((key) => {
-    let free = key;
-    for (let number = 2; used.has(free); number += 1) free = `${key} (${number})`;
-    used.add(free);
+function distinctNames(read: (text: string) => string): (key: string) => string {
+  const used = new Map<string, number>();
+  return (key) => {
+    const name = read(key);
+    let free = name;
+    for (let number = used.get(name) ?? 1; used.has(free);) {
+      number += 1;
+      used.set(name, number);
+      free = `${name} (${number})`;
+    }
+    used.set(free, 1);
     return free;
-  });
-}
-
-function word(text: string): string {
-  const characters = Array.from(text);
-  const begin = isUnspaced(characters[0] ?? '') ? '' : BEGIN;
-  const end = isUnspaced(characters.at(-1) ?? '') ? '' : END;
-  const body = text.split(/(\s+)/).map((part) => (/^\s/.test(part) ? SPACE : escaped(part)));
-  return `${begin}${body.join('')}${end}`;
-}
-
-/** Also where a line breaks within the name, and where JSON in a text says so. */
-const SPACE = String.raw`(?:\s|\\+[nrt])+`;
-
-function escaped(part: string): string {
-  return Array.from(part, (character) => {
-    if (character === '"') return String.raw`\\*"`;
-    if (character === '\\') return String.raw`\\+`;
-    if (character === '/') return String.raw`\\?\/`;
-    if (/[A-Za-z0-9]/.test(character)) return character;
-    if (character < '\u0080') return String.raw`\x${hex(character.charCodeAt(0), 2)}`;
-    return `(?:${[character, ...cases(character).map(escapedInJson)].join('|')})`;
-  }).join('');
-}
-
-/** As JSON in a text may write it. */
-function escapedInJson(character: string): string {
-  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
-  return units.map((unit) => String.raw`\\+u${hex(unit, 4)}`).join('');
-}
-
-function hex(code: number, digits: number): string {
-  return code.toString(16).padStart(digits, '0');
+  };
 }

@@ -2,7 +2,9 @@
 import { EVENT, RUN_STATUSES, RUN_TASK_STATUSES } from '../../contracts/run-events.ts';
 import { TASK_STATUSES } from '../../contracts/hitl.ts';
 import { ROLES } from '../../contracts/roles.ts';
+import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { cases, isUnspaced, nameTest, spellings } from './name-pattern.ts';
 
 export const NAME_KINDS = ['username', 'email', 'display_name'] as const;
 export type NameKind = (typeof NAME_KINDS)[number];
@@ -13,10 +15,8 @@ export type Former = { username: string } & Partial<Record<NameKind, string | nu
 /** Shorter names are parts of too much. In scripts without spaces two characters are a name. */
 const MIN_LENGTH: Readonly<Record<NameKind, number>> = { username: 3, email: 3, display_name: 4 };
 const MIN_LENGTH_UNSPACED = 2;
-const UNSPACED = ['Han', 'Hiragana', 'Katakana', 'Thai', 'Lao'].map((script) => `\\p{Script=${script}}`);
-const ONLY_UNSPACED = new RegExp(`^[${UNSPACED.join('')}]+$`, 'u');
 
-/** Words that records of the platform consist of. To replace them would break the records. */
+/** Words that records of the platform, JSON and links consist of. To replace them would break those. */
 const OWN_WORDS: ReadonlySet<string> = new Set(
   [
     ...ROLES,
@@ -25,11 +25,14 @@ const OWN_WORDS: ReadonlySet<string> = new Set(
     ...TASK_STATUSES,
     ...Object.values(EVENT),
     'agent assistant data file json message object string system text user',
+    'approve reject true false null dark light http https www files',
   ].flatMap((text) => text.toLowerCase().split(/[^a-z]+/)),
 );
 
-/** Names of other accounts that contain one of the person's; more are not read. */
+/** Names of other accounts that contain one of the person's. With more of them it is only reported. */
 const MAX_OTHERS = 1_000;
+/** Names in which a name may be a part of a word; the shortest are read, and so those that are equal. */
+const MAX_READ = 50_000;
 
 export interface SoughtName {
   kind: NameKind;
@@ -60,25 +63,34 @@ export async function soughtNames(em: EntityManager, userId: string, former: For
     if (isLongEnough(kind, text)) names.push({ kind, text });
     else treatments.push({ name: kind, treatment: 'not_searched', why: 'It is too short.' });
   }
-  const taken = names.length === 0 ? [] : await namesOfOthers(em, userId, names);
+  const candidates = names.length === 0 ? [] : await namesOfOthers(em, userId, names);
   const onlyReported = new Set<NameKind>();
+  const longer = new Set<string>();
   for (const { kind, text } of names) {
-    const why = whyNotReplaced(text, taken);
+    const { isSame, isIn } = nameTest(text);
+    const others = candidates.filter(isIn);
+    const why = whyNotReplaced(text, others.some(isSame), others.length);
     if (why !== null) onlyReported.add(kind);
     treatments.push({ name: kind, treatment: why === null ? 'searched' : 'only_reported', why });
+    for (const other of others.slice(0, MAX_OTHERS)) longer.add(other);
   }
-  const own = new Set(names.map(({ text }) => folded(text)));
-  return { names, onlyReported, others: taken.filter((name) => !own.has(folded(name))), treatments };
+  for (const { text } of names) {
+    const { isSame } = nameTest(text);
+    for (const other of longer) if (isSame(other)) longer.delete(other);
+  }
+  return { names, onlyReported, others: [...longer], treatments };
 }
 
 function isLongEnough(kind: NameKind, text: string): boolean {
-  const least = ONLY_UNSPACED.test(text) ? MIN_LENGTH_UNSPACED : MIN_LENGTH[kind];
+  const least = isUnspaced(text) ? MIN_LENGTH_UNSPACED : MIN_LENGTH[kind];
   return Array.from(text).length >= least;
 }
 
-function whyNotReplaced(text: string, taken: readonly string[]): string | null {
+function whyNotReplaced(text: string, isTaken: boolean, others: number): string | null {
   if (OWN_WORDS.has(text.toLowerCase())) return 'Records of the platform consist of this word.';
-  if (taken.some((name) => folded(name) === folded(text))) return 'Another account has the same name.';
+  if (isUuid(text) || !/\p{L}/u.test(text)) return 'It may be an id, a number, a date or a sign.';
+  if (isTaken) return 'Another account has the same name.';
+  if (others > MAX_OTHERS) return 'The names of too many other accounts contain it.';
   return null;
 }
 
@@ -86,17 +98,17 @@ function folded(text: string): string {
   return text.normalize('NFC').toLowerCase();
 }
 
+/** Those that may contain one of the names. */
 async function namesOfOthers(
   em: EntityManager,
   userId: string,
   names: readonly SoughtName[],
 ): Promise<string[]> {
-  const pattern = sqlPattern(names);
   const rows = await em.execute<{ name: string }[]>(
-    `select distinct n.name
-       from user_account u, unnest(array[u.username, u.email, u.display_name]) as n (name)
-      where u.id <> ? and (n.name collate "C") ~ ? limit ${MAX_OTHERS}`,
-    [userId, pattern],
+    `select n.name from user_account u, unnest(array[u.username, u.email, u.display_name]) as n (name)
+      where u.id <> ? and (n.name collate "C") ~ ?
+      group by n.name order by length(n.name), n.name limit ${MAX_READ}`,
+    [userId, sqlPattern(names)],
   );
   return rows.map(({ name }) => name);
 }
@@ -112,11 +124,6 @@ export function sqlPattern(names: readonly SoughtName[]): string {
     .join('|');
 }
 
-/** The same letters can be written with combined and with single characters. */
-export function spellings(text: string): string[] {
-  return [...new Set([text, text.normalize('NFC'), text.normalize('NFD')])];
-}
-
 function sqlCharacter(character: string): string {
   if (/[A-Za-z]/.test(character)) return `[${character.toLowerCase()}${character.toUpperCase()}]`;
   // JSON writes these with escapes, within JSON as a text with more of them; a line may break at a space.
@@ -125,15 +132,4 @@ function sqlCharacter(character: string): string {
   if (character < '\u0080') return `\\${character}`;
   const escapes = `(?:\\\\+u[0-9a-fA-F]{4}){${character.length}}`;
   return `(?:${[...cases(character), escapes].join('|')})`;
-}
-
-/** The character in lower and in upper case, where that is one character too. */
-export function cases(character: string): string[] {
-  const all = [character, character.toLowerCase(), character.toUpperCase()];
-  return [...new Set(all)].filter((one) => one.length === character.length);
-}
-
-/** In scripts without spaces a name stands between other letters. */
-export function isUnspaced(character: string): boolean {
-  return ONLY_UNSPACED.test(character);
 }

@@ -108,7 +108,7 @@ export const PLACES_OF_RUNS: readonly TextPlace[] = [
     kind: 'deliveries',
     table: 'delivery',
     key: ID,
-    texts: { body: 'text', error: 'text', attempt_log: 'record' },
+    texts: { body: 'body', error: 'text', attempt_log: 'record' },
     unless: { stay: 'sending', condition: `t.status = 'pending'` },
   },
   {

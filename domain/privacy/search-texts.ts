@@ -169,7 +169,20 @@ async function searchRecord(
 }
 
 function readColumn(finder: NameFinder, value: unknown, type: TextType): Reading<unknown> {
+  const parsed = type === 'body' && typeof value === 'string' ? parsedJson(value) : undefined;
+  if (parsed !== undefined) {
+    const reading = finder.readJson(parsed, false);
+    return { ...reading, value: JSON.stringify(reading.value) };
+  }
   return finder.readJson(value, type === 'json');
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Columns that stay are read as texts, whatever their type is. */
@@ -229,7 +242,7 @@ async function replaceTexts(
   if (place.table === 'hitl_audit') await allowRenaming(em);
   const sets = changed.map(({ column, type }) => `"${column}" = ${SET[type]}`);
   const values = changed.map(({ type, reading: { value } }) =>
-    type === 'text' ? value : JSON.stringify(value),
+    type === 'text' || type === 'body' ? value : JSON.stringify(value),
   );
   await em.execute(
     `update ${place.table} t set ${sets.join(', ')} where (${keyColumns(place)}) = (${keyValues(place)})`,
@@ -240,6 +253,7 @@ async function replaceTexts(
 /** SQL: the new value. */
 const SET: Readonly<Record<TextType, string>> = {
   text: '?',
+  body: '?',
   texts: 'array(select json_array_elements_text(?::json))',
   json: '?::json',
   record: '?::json',

@@ -16,9 +16,9 @@ export type Stay = keyof typeof STAYS;
 
 /**
  * `json`: people's own data, names of fields included. `record`: JSON whose fields are the platform's, so
- * only values change. `texts`: a list of texts.
+ * only values change. `texts`: a list of texts. `body`: a text that may be JSON, a record then.
  */
-export type TextType = 'text' | 'texts' | 'json' | 'record';
+export type TextType = 'text' | 'texts' | 'json' | 'record' | 'body';
 
 export interface TextPlace {
   kind: string;

@@ -390,3 +390,74 @@ test('each column that is searched exists and can be compared', async () => {
     await expect(read).resolves.toBeDefined();
   }
 });
+
+test('a name that another account has with other spaces is found, and only reported', async () => {
+  const user = await person('twin.one', 'Tabea  Twin');
+  await person('twin.two', 'Tabea Twin');
+  await person('twin.three', 'Tabea   Twin');
+  const id = await runWith({ text: 'Tabea Twin and Tabea  Twin' });
+  const { body } = await erase(user.id, { confirm: 'twin.one', free_text: 'replace' });
+  expect(body.texts.names).toContainEqual({
+    name: 'display_name',
+    treatment: 'only_reported',
+    why: 'Another account has the same name.',
+  });
+  expect(body.texts.found).toMatchObject({ runs: 1 });
+  expect(await inputOf(id)).toEqual({ text: 'Tabea Twin and Tabea  Twin' });
+});
+
+test('a name that very many other accounts have a part of is told from theirs', async () => {
+  const user = await person('lou.first', 'Louie');
+  await rows(
+    `insert into user_account (id, username, email, display_name, password_hash, roles)
+     select gen_random_uuid(), 'u' || n, 'u' || n || '@lou.example',
+            case when n = 5000 then 'LOUIE' else 'Amy Louie ' || n end, null, '{viewer}'
+       from generate_series(1, 5000) n`,
+  );
+  const id = await runWith({ text: 'Louie wrote' });
+  const { body } = await erase(user.id, { confirm: 'lou.first', free_text: 'replace' });
+  expect(body.texts.names).toContainEqual({
+    name: 'display_name',
+    treatment: 'only_reported',
+    why: 'Another account has the same name.',
+  });
+  expect(await inputOf(id)).toEqual({ text: 'Louie wrote' });
+  await rows(`delete from user_account where username ~ '^u[0-9]+$'`);
+});
+
+test('names without letters, and words of JSON and links, are not replaced', async () => {
+  for (const name of ['2026', 'true', 'null', 'https', 'approve', '----', uuidv7()]) {
+    const user = await person(uuidv7().replaceAll('-', 'x'), name);
+    const input = { at: '2026-11-28T10:00:00Z', text: `---- ${name} https://x.example/true` };
+    const id = await runWith(input);
+    const { body } = await erase(user.id, { confirm: user.username, free_text: 'replace' });
+    expect([name, body.texts.names.find((one: { name: string }) => one.name === 'display_name')]).toEqual([
+      name,
+      expect.objectContaining({ treatment: 'only_reported' }),
+    ]);
+    expect(await inputOf(id)).toEqual(input);
+  }
+});
+
+test('a sent message stays JSON, with the fields that it had', async () => {
+  const user = await person('subject', 'Mona "Q" Lisa');
+  const target = uuidv7();
+  await rows(
+    `insert into delivery_target (id, kind, owner_id, url) values (?, 'webhook', ?, 'https://x.example')`,
+    [target, bob.id],
+  );
+  const sent = { subject: 'by subject', data: { by: 'Mona "Q" Lisa', amount: 1 } };
+  const id = uuidv7();
+  await rows(
+    `insert into delivery
+       (id, target_id, ord, run_id, seq, type, content_type, message_id, body, status, expires_at)
+     values (?, ?, 1, ?, 1, 'x', 'application/json', 'm', ?, 'failed', now())`,
+    [id, target, await runWith({}), JSON.stringify(sent)],
+  );
+  await erase(user.id, { confirm: 'subject', free_text: 'replace' });
+  const [delivery] = await rows<{ body: string }>('select body from delivery where id = ?', [id]);
+  expect(JSON.parse(delivery?.body ?? '')).toEqual({
+    subject: `by erased-${user.id}`,
+    data: { by: 'Erased user', amount: 1 },
+  });
+});

@@ -43,7 +43,8 @@ test('every column with text is searched for names, or has a reason why not', ()
 
 test('what is searched is paged by its primary key, and its columns have the types that it says', () => {
   const { keys, types } = readSchema();
-  const ofType = { text: ['text'], texts: ['text[]'], json: ['json', 'jsonb'], record: ['json', 'jsonb'] };
+  const json = ['json', 'jsonb'];
+  const ofType = { text: ['text'], body: ['text'], texts: ['text[]'], json, record: json };
   for (const { table, key, texts = {} } of TEXT_PLACES) {
     expect([table, key.map((column) => column.split(' ')[0])]).toEqual([table, keys.get(table)]);
     for (const column of key) {

@@ -106,3 +106,61 @@ test('the pattern for the database has no characters of a name that mean somethi
   expect(sqlPattern([{ kind: 'username', text: 'a.b%_2' }])).toBe(String.raw`[aA]\.[bB]\%\_2`);
   expect(sqlPattern([{ kind: 'username', text: '王' }])).toBe(String.raw`(?:王|(?:\\+u[0-9a-fA-F]{4}){1})`);
 });
+
+test('no name and no text of anybody takes long', () => {
+  const many = (text: string, times = 40): string => text.repeat(times);
+  const names = [
+    String.raw`ann${many('\\')}x`,
+    String.raw`ann${many('\\"')}x`,
+    String.raw`ann${many('\\/')}x`,
+    String.raw`ann${many(' \\ ')}x`,
+    `ann${many(' "')}x`,
+    `ann${many('\\é')}x`,
+    `${many('"é')}ann`,
+    `é${many(' é')}`,
+  ];
+  const texts = ['\\', '\\\\\\\\"', '\\\\/', '\\n', '\\u00e9', ' ', '\\n\\\\ ', '"'].map(
+    (part) => `ann${many(part, 20_000)} é ann`,
+  );
+  const begun = performance.now();
+  for (const name of names) {
+    for (const finder of [finderOf({ display_name: name }), finderOf({ username: 'ann' }, [name])])
+      for (const text of texts) finder.readText(text);
+  }
+  expect(performance.now() - begun).toBeLessThan(15_000);
+  for (const name of names) {
+    for (const text of [name, name.toUpperCase()])
+      expect([name, replaced(finderOf({ display_name: name }), `by ${text}, and`)]).toEqual([
+        name,
+        'by Erased user, and',
+      ]);
+    expect(replaced(finderOf({ username: 'ann' }, [name]), `by ${name}, and`)).toBe(`by ${name}, and`);
+    const inner = JSON.stringify({ note: name });
+    if (!name.includes(' \\')) expect(finderOf({ display_name: name }).readText(inner).found).toBe(1);
+  }
+});
+
+test('fields of one name are told apart in a moment, however many there are', () => {
+  const spelled = (number: number): string =>
+    Array.from('abcdefghijklmnop', (letter, bit) =>
+      (number >> bit) & 1 ? letter.toUpperCase() : letter,
+    ).join('');
+  const value = Object.fromEntries(Array.from({ length: 30_000 }, (_, number) => [spelled(number), number]));
+  const begun = performance.now();
+  const { found, value: read } = finderOf({ username: 'abcdefghijklmnop' }).readJson(value, true);
+  expect(performance.now() - begun).toBeLessThan(5_000);
+  expect([found, Object.values(read as object)]).toEqual([30_000, Object.values(value)]);
+});
+
+test('what JSON can hold is read, however deep it is', () => {
+  const deep: unknown = JSON.parse(`${'{"a":'.repeat(3_000)}"ann"${'}'.repeat(3_000)}`);
+  expect(finderOf({ username: 'ann' }).readJson(deep, true).found).toBe(1);
+});
+
+test('ids stay whole', () => {
+  const text = '018f3a4b-cafe-7abc-beef-0123456789ab';
+  const finder = finderOf({ username: 'cafe', display_name: '018f3a4b', email: `${text}@x.example` });
+  expect(replaced(finder, `file ${text}, cafe, 018f3a4b, ${text}@x.example`)).toBe(
+    `file ${text}, erased-1, Erased user, erased-1@erased.invalid`,
+  );
+});
