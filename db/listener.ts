@@ -85,6 +85,8 @@ class Connection {
   readonly #url: string;
   readonly #client: pg.Client;
   readonly #open: Promise<unknown>;
+  /** Resolves when no statement is under way. */
+  #last: Promise<unknown> = Promise.resolve();
   /** By channel. */
   readonly #listeners = new Map<string, Set<Listener>>();
   #ended = false;
@@ -112,8 +114,7 @@ class Connection {
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners.add(listener));
     try {
-      await this.#open;
-      await this.#client.query(`listen ${channel}`);
+      await this.#listen(channel);
       if (this.#ended) throw new Error('The connection has ended');
     } catch (error) {
       listeners.delete(listener);
@@ -121,6 +122,13 @@ class Connection {
       await this.#client.end().catch(() => {});
       throw error;
     }
+  }
+
+  /** One statement at a time, after the connection is made. */
+  #listen(channel: string): Promise<unknown> {
+    const listening = this.#last.then(() => this.#open).then(() => this.#client.query(`listen ${channel}`));
+    this.#last = listening.catch(() => {});
+    return listening;
   }
 
   async leave(listener: Listener): Promise<void> {
