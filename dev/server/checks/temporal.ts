@@ -1,5 +1,6 @@
 /** Checks of Temporal: reachable, version, namespace, search attributes, workers, clock. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 
 import type { Env } from '../../../config/env.ts';
@@ -10,7 +11,10 @@ import { clockFinding, error, ok, warn, type Finding } from './finding.ts';
 const CALL_MS = 8_000;
 /** TASK_QUEUE_TYPE_WORKFLOW and TASK_QUEUE_TYPE_ACTIVITY */
 const [WORKFLOWS, ACTIVITIES] = [1, 2];
-const POLL_MS = 1_500;
+/** Temporal refuses a long poll with less than two seconds, and warns below twenty. */
+const POLL_MS = 30_000;
+const NOTED_WITHIN_MS = 5_000;
+const LOOK_EVERY_MS = 50;
 
 export async function temporalFindings(env: Env, address: string): Promise<Finding[]> {
   const client = createTemporalClient(temporalSettings({ ...env, TEMPORAL_ADDRESS: address }));
@@ -74,26 +78,32 @@ async function clockOf(client: Client, namespace: string): Promise<Finding> {
   const taskQueue = { name: `cadenza-doctor-${randomUUID()}` };
   const identity = 'cadenza-doctor';
   const begun = Date.now();
+  const end = new AbortController();
   const poll = client
-    .withDeadline(begun + POLL_MS, () =>
-      client.workflowService.pollActivityTaskQueue({ namespace, taskQueue, identity }),
+    .withAbortSignal(end.signal, () =>
+      client.withDeadline(begun + POLL_MS, () =>
+        client.workflowService.pollActivityTaskQueue({ namespace, taskQueue, identity }),
+      ),
     )
     .catch(() => undefined);
   try {
-    for (let seen = begun; seen - begun < POLL_MS; seen = Date.now()) {
+    for (let seen = begun; seen - begun < NOTED_WITHIN_MS; seen = Date.now()) {
       const { pollers } = await client.workflowService.describeTaskQueue({
         namespace,
         taskQueue,
         taskQueueType: ACTIVITIES,
       });
       const at = pollers?.[0]?.lastAccessTime;
-      if (at === null || at === undefined) continue;
-      const noted = Number(at.seconds) * 1_000 + Number(at.nanos) / 1e6;
-      const now = Date.now();
-      return clockFinding(check, noted - (begun + now) / 2, (now - begun) / 2);
+      if (at !== null && at !== undefined) {
+        const noted = Number(at.seconds) * 1_000 + Number(at.nanos) / 1e6;
+        const now = Date.now();
+        return clockFinding(check, noted - (begun + now) / 2, (now - begun) / 2);
+      }
+      await sleep(LOOK_EVERY_MS);
     }
     return warn(check, 'could not be compared: Temporal did not note the time of a poll.');
   } finally {
+    end.abort();
     await poll;
   }
 }
