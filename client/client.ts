@@ -149,12 +149,13 @@ function fill(path: string, values: AnyOptions['path'] = {}): string {
   });
 }
 
-/** The query string of the values that are given; a list is joined with commas. */
+/** The query string of the values that are given; a name with a list is repeated (OpenAPI's default). */
 function search(query: AnyOptions['query'] = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
-  if (given.length === 0) return '';
-  const pairs = given.map(([name, value]): [string, string] => [name, String(value)]);
-  return `?${new URLSearchParams(pairs).toString()}`;
+  const pairs = given.flatMap(([name, value]) =>
+    [value].flat().map((one): [string, string] => [name, String(one)]),
+  );
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
 }
 
 type Body = string | Blob | FormData | Uint8Array<ArrayBuffer>;

@@ -66,6 +66,7 @@ const end = command({
   brief: 'End an absence now',
   flags: { yes: flag('Do not ask') },
   arguments: [argument('ABSENCE', 'Id from cadenza absence list')],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `End absence ${id}?`, yes);
     await cli.client.call('endAbsence', { path: { id }, signal: cli.signal });

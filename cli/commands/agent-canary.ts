@@ -59,6 +59,7 @@ export const setCanary = command({
 export const endCanary = command({
   brief: 'End the canary of an agent: the highest published version gets all calls',
   arguments: [AGENT],
+  hasData: false,
   run: async (cli, _flags, given) => {
     const path = { id: await agentId(cli, given) };
     await cli.client.call('deleteAgentCanary', { path, signal: cli.signal });

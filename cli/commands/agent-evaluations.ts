@@ -246,6 +246,7 @@ export const deleteEvaluation = command({
   brief: 'Delete an evaluation that has ended, with its report',
   flags: { yes: flag('Do not ask') },
   arguments: [EVALUATION],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Delete the evaluation ${id}?`, yes);
     await cli.client.call('deleteEvaluation', { path: { id }, signal: cli.signal });

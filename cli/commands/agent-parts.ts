@@ -154,6 +154,7 @@ export const deleteSkill = command({
   brief: 'Delete a skill of an agent',
   flags: { yes: flag('Do not ask') },
   arguments: [AGENT, SKILL],
+  hasData: false,
   run: async (cli, { yes }, given, name) => {
     const id = await agentId(cli, given);
     const skill = await skillId(cli, id, name);

@@ -49,6 +49,7 @@ export const deleteSession = command({
   brief: 'Let an agent forget a conversation',
   flags: { yes: flag('Do not ask') },
   arguments: [AGENT, SESSION],
+  hasData: false,
   run: async (cli, { yes }, given, id) => {
     const path = { id: await agentId(cli, given), session: id };
     await confirm(cli, `Let the agent ${given} forget ${id}?`, yes);

@@ -118,6 +118,7 @@ const remove = command({
   brief: 'Delete an agent with its versions and skills; refused while runs use it',
   flags: { yes: flag('Do not ask') },
   arguments: [AGENT],
+  hasData: false,
   run: async (cli, { yes }, given) => {
     const path = { id: await agentId(cli, given) };
     await confirm(cli, `Delete agent ${given} with its versions?`, yes);
@@ -174,6 +175,7 @@ const card = command({
 const docs = command({
   brief: 'Print the documentation of an agent as its author has written it (Markdown)',
   arguments: [AGENT],
+  hasData: false,
   run: async (cli, _flags, given) => {
     const path = { id: await agentId(cli, given) };
     const headers = { accept: 'text/markdown' };

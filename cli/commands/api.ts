@@ -99,12 +99,19 @@ function nextPage(cli: Cli, path: string, link: string | null): string | undefin
   return `${before}?${parameters.toString()}`;
 }
 
+/** RFC 9110, section 5. */
+const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
 function headersOf(given: readonly string[] = []): Record<string, string> {
   return Object.fromEntries(
     given.map((header) => {
       const at = header.indexOf(':');
       if (at < 1) throw usageError(`${header} is not NAME:VALUE.`);
-      return [header.slice(0, at).trim().toLowerCase(), header.slice(at + 1).trim()];
+      const [name, value] = [header.slice(0, at).trim().toLowerCase(), header.slice(at + 1).trim()];
+      // Without the value, which may be a secret.
+      if (!NAME.test(name) || !VALUE.test(value)) throw usageError(`No header can have this: ${name}.`);
+      return [name, value];
     }),
   );
 }

@@ -66,11 +66,12 @@ const exportLog = command({
   brief: 'Print the audit log as NDJSON or CSV, newest first, at most 100,000 entries',
   details: 'Take a longer log in parts, by --from and --to. The export itself is in the log.',
   flags: { ...filterFlags, format: choice('Default: ndjson', ['ndjson', 'csv']) },
+  hasData: false,
   run: async (cli, { format, ...filters }) => {
     await cli.requireLogIn();
     const query = { ...queryOf(filters), format };
     const log = await cli.client.call('exportAudit', { query, signal: cli.signal });
-    cli.out.text(typeof log === 'string' ? log : await log.text());
+    cli.out.exact(typeof log === 'string' ? log : await log.text());
   },
 });
 

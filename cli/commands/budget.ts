@@ -127,6 +127,7 @@ const remove = command({
   brief: 'Remove the budget of an agent, workflow or user, with what is counted',
   flags: { yes: flag('Do not ask') },
   arguments: [SUBJECT, NAME],
+  hasData: false,
   run: async (cli, { yes }, subject, given) => {
     const id = await idOf(cli, subject, given);
     await confirm(cli, `Remove the budget of ${subject} ${given}?`, yes);

@@ -33,6 +33,7 @@ export const completionCommand = command({
     'For bash: source <(cadenza completion bash), for example in ~/.bashrc. For zsh: the same in ~/.zshrc ' +
     'after compinit. For fish: cadenza completion fish > ~/.config/fish/completions/cadenza.fish',
   arguments: [argument('SHELL', 'bash, zsh or fish')],
+  hasData: false,
   run: async (cli, _flags, shell) => {
     const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
     if (script === undefined) throw usageError(`There is no completion for ${shell}: use bash, zsh or fish.`);

@@ -44,6 +44,7 @@ const list = command({
 const use = command({
   brief: 'Make a profile the current one',
   arguments: [argument('NAME', 'Name of a profile')],
+  hasData: false,
   run: async (cli, _flags, name) => {
     await cli.config.change((configuration) => {
       if (configuration.profiles[name] === undefined)
@@ -61,6 +62,7 @@ const set = command({
   details:
     'Setting another server ends the session of the profile here, because tokens belong to one server.',
   arguments: [argument('KEY', 'url'), argument('VALUE', 'The new value')],
+  hasData: false,
   run: async (cli, _flags, key, value) => {
     if (key !== 'url') throw usageError(`There is no setting ${key}. There is: url`);
     const url = serverUrl(value);

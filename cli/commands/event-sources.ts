@@ -89,6 +89,7 @@ export const unbind = command({
   brief: 'Take events of a source from anyone who may send yours again, and share them no more',
   flags: { yes: flag('Do not ask'), team: text('Of this team', 'TEAM') },
   arguments: [argument('SOURCE', 'The source, or the id of its record', 'source')],
+  hasData: false,
   run: async (cli, { yes, team }, given) => {
     const id = await sourceId(cli, given, (await ofTeam(cli, team)).team_id);
     await confirm(cli, `Delete the record of source ${given}?`, yes);

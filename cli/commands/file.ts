@@ -6,29 +6,16 @@ import { pipeline } from 'node:stream/promises';
 
 import { buildRouteMap } from '@stricli/core';
 
-import type { File } from '../../client/index.ts';
 import { apiErrorOf } from '../../client/problem.ts';
 import { openUpload } from '../core/attach.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
+import { fileView } from '../core/files.ts';
 import { choice, flag, seconds, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 import { ofTeam } from './team.ts';
-
-const fileView: View<File> = {
-  columns: [
-    ['id', ({ id }) => id],
-    ['size', ({ size }) => size],
-    ['type', (file) => file.media_type],
-    ['created', (file) => ago(file.created_at)],
-    ['name', ({ name }) => name],
-  ],
-  name: ({ id }) => id,
-  none: 'No files.',
-};
 
 const list = command({
   brief: 'List files that you can see, newest first',
@@ -138,6 +125,7 @@ const remove = command({
   brief: 'Delete a file',
   flags: { yes: flag('Do not ask') },
   arguments: [FILE],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Delete file ${id}?`, yes);
     await cli.client.call('deleteFile', { path: { id }, signal: cli.signal });

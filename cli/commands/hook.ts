@@ -118,6 +118,7 @@ const remove = command({
   brief: 'Delete an inbound webhook',
   flags: { yes: flag('Do not ask') },
   arguments: [HOOK],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Delete inbound webhook ${id}?`, yes);
     await cli.client.call('deleteHook', { path: { id }, signal: cli.signal });

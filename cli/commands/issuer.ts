@@ -209,6 +209,7 @@ const deleteScimToken = command({
   brief: 'Delete a SCIM token; it stops working at once',
   flags: { yes: flag('Do not ask') },
   arguments: [ISSUER, argument('ID', 'Of the token')],
+  hasData: false,
   run: async (cli, { yes }, given, id) => {
     const path = { id: await issuerId(cli, given), token_id: id };
     await confirm(cli, `Delete the SCIM token ${id}?`, yes);
@@ -262,6 +263,7 @@ const deleteMachine = command({
   brief: 'Accept the access tokens of a program no longer',
   flags: { yes: flag('Do not ask') },
   arguments: [ISSUER, argument('ID', 'Of the machine')],
+  hasData: false,
   run: async (cli, { yes }, given, id) => {
     const path = { id: await issuerId(cli, given), machine_id: id };
     await confirm(cli, `Accept tokens of the machine ${id} no longer?`, yes);
@@ -274,6 +276,7 @@ const remove = command({
   brief: 'Delete an issuer; its sessions end, its users stay',
   flags: { yes: flag('Do not ask') },
   arguments: [ISSUER],
+  hasData: false,
   run: async (cli, { yes }, given) => {
     const path = { id: await issuerId(cli, given) };
     await confirm(cli, `Delete the issuer ${given}?`, yes);

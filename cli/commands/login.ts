@@ -6,7 +6,7 @@ import type { Cli } from '../core/cli.ts';
 import { DEFAULT_URL } from '../core/config-file.ts';
 import { CliError, EXIT, usageError } from '../core/errors.ts';
 import { flag, refuseFlags, text, type ValuesOf } from '../core/flags.ts';
-import { ask, readSecret } from '../core/input.ts';
+import { ask, readPassword, readSecret } from '../core/input.ts';
 import { OAuthRefusal, postForm, requestTokens, type Tokens } from '../core/oauth.ts';
 import { clientForm, serverUrl, Session } from '../core/session.ts';
 import { openInBrowser } from '../core/browser.ts';
@@ -31,6 +31,7 @@ export const loginCommand = command({
   flags,
   letters: { u: 'username' },
   arguments: [optional('URL', `Address of the server. Default: that of the profile, else ${DEFAULT_URL}`)],
+  hasData: false,
   run: async (cli, given, url) => {
     const session =
       url === undefined
@@ -46,6 +47,7 @@ export const loginCommand = command({
 
 export const logoutCommand = command({
   brief: 'End the session, at the server too',
+  hasData: false,
   run: async (cli) => {
     const { profile, url, profileName } = cli.session;
     const token = profile?.refresh_token ?? profile?.access_token;
@@ -73,9 +75,7 @@ async function logIn(
   if (username === undefined) refuseFlags(given, ['passwordStdin'], 'without --username');
   if (clientId === undefined) refuseFlags(given, ['clientSecretStdin'], 'without --client-id');
   if (username !== undefined) {
-    const password = given.passwordStdin
-      ? await readSecret(cli)
-      : await ask(cli, 'Password: ', { hidden: true });
+    const password = await readPassword(cli, given.passwordStdin);
     const form = { grant_type: 'password', username, password };
     const tokens = await requestTokens(url, form, cli.signal).catch((error: unknown) =>
       secondStep(cli, url, error),
@@ -83,10 +83,10 @@ async function logIn(
     return { profile: {}, tokens };
   }
   if (clientId !== undefined) {
-    const hidden = { hidden: true };
+    const options = { hidden: true, instead: '--client-secret-stdin' };
     const secret = given.clientSecretStdin
       ? await readSecret(cli)
-      : await ask(cli, 'Client secret: ', hidden);
+      : await ask(cli, 'Client secret: ', options);
     const tokens = await requestTokens(url, clientForm(clientId, secret), cli.signal);
     return { profile: { client_id: clientId, client_secret: secret }, tokens };
   }

@@ -188,6 +188,7 @@ const withdraw = command({
   brief: 'Withdraw an item of yours; installed copies stay',
   flags: { yes: flag('Do not ask') },
   arguments: [ITEM],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Withdraw item ${id}?`, yes);
     await cli.client.call('withdrawMarketplaceItem', { path: { id }, signal: cli.signal });

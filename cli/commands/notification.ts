@@ -43,6 +43,7 @@ const list = command({
 
 const count = command({
   brief: 'Print how many notifications you have not read; 100 means that many or more',
+  hasData: false,
   run: async (cli) => {
     await cli.requireLogIn();
     const { unread } = await cli.client.call('getNotificationSummary', { signal: cli.signal });
@@ -54,6 +55,7 @@ const read = command({
   brief: 'Mark a notification as read, or with --all all of them',
   flags: { all: flag('All of them') },
   arguments: [optional('NOTIFICATION', 'Id from cadenza notification list')],
+  hasData: false,
   run: async (cli, { all }, id) => {
     if ((all === true) === (id !== undefined)) throw usageError('Give a NOTIFICATION or --all.');
     const newest = { query: { limit: 1 }, signal: cli.signal };
@@ -179,6 +181,7 @@ const removeChat = command({
   brief: 'Remove a chat',
   flags: { yes: flag('Do not ask') },
   arguments: [CHAT],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Remove chat ${id}?`, yes);
     await cli.client.call('deleteNotificationChannel', { path: { id }, signal: cli.signal });
@@ -189,6 +192,7 @@ const removeChat = command({
 const testChat = command({
   brief: 'Send a test message to a chat',
   arguments: [CHAT],
+  hasData: false,
   run: async (cli, _flags, id) => {
     const options = { path: { id }, body: {}, signal: cli.signal };
     const { error } = await cli.client.call('testNotificationChannel', options);
@@ -199,6 +203,7 @@ const testChat = command({
 
 const testMail = command({
   brief: 'Send a test mail to yourself; for admins',
+  hasData: false,
   run: async (cli) => {
     const { to, error } = await cli.client.call('sendTestMail', { body: {}, signal: cli.signal });
     if (error !== null) throw new CliError(`The mail server did not take it: ${error}`, { code: 'not_sent' });

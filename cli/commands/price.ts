@@ -98,6 +98,7 @@ const remove = command({
   brief: 'Delete a price; for admins',
   flags: { yes: flag('Do not ask') },
   arguments: [argument('ID', 'Of the price')],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Delete the price ${id}?`, yes);
     await cli.client.call('deletePrice', { path: { id }, signal: cli.signal });

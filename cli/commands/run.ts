@@ -1,7 +1,7 @@
 /** Runs: start, watch, look, act. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { LogEntry, Operations, Run } from '../../client/index.ts';
+import { ApiError, type LogEntry, type Operations, type Run } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
 import { withFiles } from '../core/attach.ts';
 import { budgetFlags, budgetOf } from '../core/budget-flags.ts';
@@ -12,18 +12,24 @@ import { choice, flag, refuseFlags, seconds, text, texts, type ValuesOf } from '
 import { checkForm, readForm } from '../core/form.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { workflowId } from '../core/names.ts';
+import { startableId } from '../core/names.ts';
 import { runFilters, runQuery } from '../core/run-filters.ts';
-import { followRun, hasEnded, logLine, runDetailView, runView, sayEnd, statsView } from '../core/runs.ts';
+import {
+  endOf,
+  followRun,
+  hasEnded,
+  logLine,
+  runDetailView,
+  runView,
+  sayEnd,
+  statsView,
+} from '../core/runs.ts';
 import { lastPart } from '../core/text.ts';
 import { retryRuns, runAction } from './run-actions.ts';
 import { task, tasks } from './run-tasks.ts';
 import { openPage } from './status.ts';
 
 const RUN = argument('RUN', 'Id of a run', 'run');
-/** The most that the server waits in one request. */
-const MAX_WAIT = 60;
-
 export const inputFlags = {
   input: texts('Field of the input; address.city=Bonn sets a field of a field', 'NAME=VALUE'),
   file: text('Input: a file of JSON or YAML, - for standard input', 'FILE'),
@@ -84,8 +90,8 @@ export async function startRun(
   },
   more: Pick<NonNullable<Operations['runWorkflow']['body']>, 'key' | 'tags' | 'labels' | 'budget'> = {},
 ): Promise<Run> {
-  const path = { id: await workflowId(cli, given) };
-  const { input_schema: schema } = await cli.client.call('getWorkflow', { path, signal: cli.signal });
+  const path = { id: await startableId(cli, given) };
+  const schema = await inputSchema(cli, path);
   const read = await readForm(cli, { pairs: undefined, ...sources }, schema);
   const input = (await withFiles(cli, read, sources.attach ?? [])) ?? {};
   await checkForm(schema, input, '/input_params');
@@ -96,6 +102,16 @@ export async function startRun(
     idempotencyKey: crypto.randomUUID(),
     signal: cli.signal,
   });
+}
+
+/** Runners see no more of a workflow than its name and this schema. */
+async function inputSchema({ client, signal }: Cli, path: { id: string }): Promise<unknown> {
+  try {
+    return (await client.call('getWorkflow', { path, signal })).input_schema;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'not_found') throw error;
+    return (await client.call('getStartableWorkflow', { path, signal })).input_schema;
+  }
 }
 
 type EndFlags = ValuesOf<typeof endFlags>;
@@ -111,24 +127,12 @@ export async function toEnd(cli: Cli, run: Run, { watch, wait }: EndFlags): Prom
     cli.say(`Run ${run.id}`);
     return followRun(cli, run.id);
   }
-  const now = wait === undefined ? run : await waitFor(cli, run, wait);
+  const now = wait === undefined || hasEnded(run) ? run : await endOf(cli, run.id, Date.now() + wait * 1_000);
   await cli.out.record(now, runDetailView);
   if (wait === undefined) return EXIT.good;
   if (hasEnded(now)) return sayEnd(cli, now);
   cli.say(`Run ${now.id} is ${now.status} after ${wait} s.`);
   return EXIT.ranOut;
-}
-
-async function waitFor(cli: Cli, run: Run, wait: number): Promise<Run> {
-  const deadline = Date.now() + wait * 1_000;
-  let now = run;
-  for (let left = wait; left > 0 && !hasEnded(now); left = Math.ceil((deadline - Date.now()) / 1_000))
-    now = await cli.client.call('getRun', {
-      path: { id: run.id },
-      headers: { prefer: `wait=${Math.min(left, MAX_WAIT)}` },
-      signal: cli.signal,
-    });
-  return now;
 }
 
 const list = command({
@@ -157,7 +161,7 @@ const stats = command({
     await cli.requireLogIn();
     const query = {
       by,
-      workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
+      workflow_id: workflow === undefined ? undefined : await startableId(cli, workflow),
       from: last === undefined ? undefined : new Date(Date.now() - last * 1_000).toISOString(),
     };
     const { series } = await cli.client.call('getRunStats', { query, signal: cli.signal });
@@ -224,6 +228,7 @@ const open = command({
   brief: 'Open a run in the console',
   flags: { print: flag('Print the address only') },
   arguments: [RUN],
+  hasData: false,
   run: async (cli, { print }, id) => {
     if (!/^[\w-]+$/.test(id)) throw new CliError(`${id} is no id.`, { code: 'usage', exitCode: EXIT.usage });
     openPage(cli, `runs/${id}`, print === true);
@@ -234,6 +239,7 @@ const diagram = command({
   brief: 'Draw a run with the state of its tasks, as Mermaid or SVG',
   flags: diagramFlags,
   arguments: [RUN],
+  hasData: false,
   run: (cli, flags, id) => draw(cli, 'getRunDiagram', id, flags),
 });
 

@@ -48,8 +48,8 @@ const set = command({
   flags: { stdin: flag('Read the value from standard input'), team: TEAM },
   arguments: [NAME],
   run: async (cli, { stdin, team }, name) => {
-    const value =
-      stdin === true ? await readSecret(cli) : await ask(cli, `Value of ${name}: `, { hidden: true });
+    const options = { hidden: true, instead: '--stdin' };
+    const value = stdin === true ? await readSecret(cli) : await ask(cli, `Value of ${name}: `, options);
     const body = { value };
     const query = await ofTeam(cli, team);
     await cli.out.record(
@@ -63,6 +63,7 @@ const remove = command({
   brief: 'Delete a secret; agents that refer to it will fail',
   flags: { yes: flag('Do not ask'), team: TEAM },
   arguments: [NAME],
+  hasData: false,
   run: async (cli, { yes, team }, name) => {
     await confirm(cli, `Delete secret ${name}?`, yes);
     const query = await ofTeam(cli, team);

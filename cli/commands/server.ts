@@ -128,6 +128,7 @@ const upgrade = command({
 const rotateKeys = command({
   brief: 'Encrypt everything with the first of ENCRYPTION_KEYS, and say when the others can go',
   details: `Works in small steps while Cadenza runs; if it is killed, run it again. ${WHERE}`,
+  hasData: false,
   run: async (cli) => {
     const { complete } = (await runOnServer(cli, 'rotate-keys', {})) as { complete: boolean };
     if (complete) return;

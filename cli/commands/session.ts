@@ -5,8 +5,8 @@ import type { RegisteredClient, Session } from '../../client/index.ts';
 import { proofIn } from './login.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
-import { flag } from '../core/flags.ts';
-import { ask, confirm } from '../core/input.ts';
+import { flag, refuseFlags } from '../core/flags.ts';
+import { ask, confirm, readPassword } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
@@ -39,6 +39,7 @@ const end = command({
   brief: 'End a session of yours, or with --others all but this one',
   flags: { others: flag('All sessions but this one'), yes: flag('Do not ask') },
   arguments: [optional('SESSION', 'Id from cadenza session list')],
+  hasData: false,
   run: async (cli, { others, yes }, id) => {
     if ((others === true) === (id !== undefined)) throw usageError('Give a SESSION or --others.');
     await confirm(cli, id === undefined ? 'End all other sessions?' : `End session ${id}?`, yes);
@@ -51,6 +52,7 @@ const end = command({
 const password = command({
   brief: 'Change your password, which ends all your sessions and deletes your machine clients',
   details: 'Asks for the current password and for the new one, so it needs a terminal.',
+  hasData: false,
   run: async (cli) => {
     await cli.requireLogIn();
     const hidden = { hidden: true };
@@ -67,13 +69,18 @@ const password = command({
 const verify = command({
   brief: 'Show again who you are; for five minutes you may then create tokens, set secrets and change roles',
   details: 'Asks for the password; with --code for a code of your authenticator app, or a recovery code.',
-  flags: { code: flag('By a code instead of the password') },
-  run: async (cli, { code }) => {
+  flags: {
+    code: flag('By a code instead of the password'),
+    passwordStdin: flag('Read the password from standard input; else it is asked for'),
+  },
+  hasData: false,
+  run: async (cli, { code, passwordStdin }) => {
+    if (code === true) refuseFlags({ passwordStdin }, ['passwordStdin'], 'together with --code');
     await cli.requireLogIn();
     const body =
       code === true
         ? proofIn(await ask(cli, 'Code of the authenticator app, or recovery code: '))
-        : { password: await ask(cli, 'Password: ', { hidden: true }) };
+        : { password: await readPassword(cli, passwordStdin) };
     await cli.client.call('verifyMe', { body, signal: cli.signal });
     cli.say('Verified, for five minutes.');
   },
@@ -105,6 +112,7 @@ const removeProgram = command({
   brief: 'Remove a program that has registered; all its sessions end; for admins',
   flags: { yes: flag('Do not ask') },
   arguments: [argument('ID', 'From cadenza session programs')],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Remove program ${id} and end its sessions?`, yes);
     await cli.client.call('deleteRegisteredClient', { path: { id }, signal: cli.signal });

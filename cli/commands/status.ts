@@ -107,6 +107,7 @@ export const openCommand = command({
   brief: 'Open the console in a browser',
   flags: { print: flag('Print the address only') },
   arguments: [optional('PATH', 'A page of the console, such as runs or inbox')],
+  hasData: false,
   run: async (cli, { print }, path = '') => {
     openPage(cli, path, print === true);
   },

@@ -3,14 +3,17 @@ import { buildRouteMap } from '@stricli/core';
 
 import type { Team, TeamMember } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
+import { agentView } from '../core/agents.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
+import { fileView } from '../core/files.ts';
 import { choice, flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { agentId, isId, personId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
+import { workflowView } from '../core/workflows.ts';
 
 const TEAM = argument('TEAM', 'Id or name');
 const PERSON = argument('USER', 'Id or username', 'person');
@@ -107,6 +110,7 @@ const remove = command({
   brief: 'Delete a team that owns nothing any more; for its admins',
   flags: { yes: flag('Do not ask') },
   arguments: [TEAM],
+  hasData: false,
   run: async (cli, { yes }, given) => {
     const path = { id: await teamId(cli, given) };
     await confirm(cli, `Delete team ${given}?`, yes);
@@ -144,6 +148,7 @@ const leave = command({
   brief: 'Remove a member from a team; for its admins, and for members themselves',
   flags: { yes: flag('Do not ask') },
   arguments: [TEAM, PERSON],
+  hasData: false,
   run: async (cli, { yes }, team, person) => {
     const path = { id: await teamId(cli, team), user_id: await personId(cli, person) };
     await confirm(cli, `Remove ${person} from team ${team}?`, yes);
@@ -161,24 +166,34 @@ const move = command({
     optional('TEAM', 'Id or name of a team'),
   ],
   run: async (cli, _flags, kind, given, team) => {
-    const body = { team_id: team === undefined ? null : await teamId(cli, team) };
-    const { signal } = cli;
-    switch (KINDS.find((one) => one === kind)) {
-      case 'agent':
-        await cli.client.call('updateAgent', { path: { id: await agentId(cli, given) }, body, signal });
-        break;
-      case 'workflow':
-        await cli.client.call('updateWorkflow', { path: { id: await workflowId(cli, given) }, body, signal });
-        break;
-      case 'file':
-        await cli.client.call('updateFile', { path: { id: given }, body, signal });
-        break;
-      default:
-        throw usageError(`${kind} is none of ${KINDS.join(', ')}.`);
-    }
+    const known = KINDS.find((one) => one === kind);
+    if (known === undefined) throw usageError(`${kind} is none of ${KINDS.join(', ')}.`);
+    await moveRecord(cli, known, given, team === undefined ? null : await teamId(cli, team));
     cli.say(team === undefined ? `The ${kind} is yours now.` : `The ${kind} is of team ${team} now.`);
   },
 });
+
+async function moveRecord(
+  cli: Cli,
+  kind: (typeof KINDS)[number],
+  given: string,
+  team: string | null,
+): Promise<void> {
+  const { client, out, signal } = cli;
+  const body = { team_id: team };
+  switch (kind) {
+    case 'agent': {
+      const path = { id: await agentId(cli, given) };
+      return out.record(await client.call('updateAgent', { path, body, signal }), agentView);
+    }
+    case 'workflow': {
+      const path = { id: await workflowId(cli, given) };
+      return out.record(await client.call('updateWorkflow', { path, body, signal }), workflowView);
+    }
+    case 'file':
+      return out.record(await client.call('updateFile', { path: { id: given }, body, signal }), fileView);
+  }
+}
 
 type Commands = 'list' | 'get' | 'create' | 'update' | 'delete' | 'members' | 'add' | 'remove' | 'move';
 

@@ -64,6 +64,7 @@ const remove = command({
   brief: 'Delete a personal access token; it stops working at once',
   flags: { user: USER, yes: flag('Do not ask') },
   arguments: [argument('ID', 'From cadenza token list')],
+  hasData: false,
   run: async (cli, { user, yes }, id) => {
     await confirm(cli, `Delete access token ${id}?`, yes);
     const { signal } = cli;

@@ -8,7 +8,7 @@ import { argument, command, optional, type Context } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, seconds, text, texts } from '../core/flags.ts';
-import { ask, confirm, readSecret } from '../core/input.ts';
+import { ask, confirm, readPassword, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { isId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
@@ -52,18 +52,19 @@ const get = command({
 const create = command({
   brief: 'Create a user; the password is asked for, or read from standard input',
   flags: {
-    email: text('E-mail address', 'ADDRESS'),
-    role: texts(`One of ${ROLES.join(', ')}`, 'ROLE'),
+    email: text('E-mail address; required', 'ADDRESS'),
+    name: text('Display name', 'TEXT'),
+    role: texts(`One of ${ROLES.join(', ')}; at least one is required`, 'ROLE'),
     group: texts('Group', 'NAME'),
     passwordStdin: flag('Read the password from standard input'),
   },
   arguments: [argument('USERNAME', 'Such as ada')],
-  run: async (cli, { email, role = [], group = [], passwordStdin }, username) => {
+  run: async (cli, { email, name, role = [], group = [], passwordStdin }, username) => {
     if (email === undefined) throw usageError('Give --email.');
     const roles = rolesIn(role);
-    const hidden = { hidden: true };
-    const password = passwordStdin === true ? await readSecret(cli) : await ask(cli, 'Password: ', hidden);
-    const body = { username, email, roles, groups: [...group], password };
+    const password = await readPassword(cli, passwordStdin);
+    const shown = name === undefined ? {} : { display_name: name };
+    const body = { username, email, ...shown, roles, groups: [...group], password };
     await cli.out.record(await cli.client.call('createUser', { body, signal: cli.signal }), userView);
   },
 });
@@ -147,6 +148,7 @@ const personalData = command({
   brief: 'Print what is stored about a user as NDJSON; for admins. Without USER: about you',
   details: 'Secrets, hashes and keys are not in it. The request is in the audit log.',
   arguments: [optional('USER', 'Id or username')],
+  hasData: false,
   run: async (cli, _flags, given) => {
     const { signal } = cli;
     const data =
@@ -184,7 +186,8 @@ const erase = command({
       );
       return;
     }
-    const confirmed = typed ?? (await ask(cli, `Type the username to erase ${given} for ever: `));
+    const confirmed =
+      typed ?? (await ask(cli, `Type the username to erase ${given} for ever: `, { instead: '--confirm' }));
     const report = await cli.client.call('eraseUser', {
       path,
       body: { ...body, confirm: confirmed },
@@ -244,6 +247,7 @@ const unlink = command({
   brief: 'Unlink an identity; the sessions that it opened end',
   flags: { yes: flag('Do not ask'), user: text('Of this user; for admins. Default: your own', 'USER') },
   arguments: [argument('ID', 'Of the identity')],
+  hasData: false,
   run: async (cli, { yes, user }, id) => {
     const { signal } = cli;
     await confirm(cli, `Unlink the identity ${id}?`, yes);
@@ -259,6 +263,7 @@ const unlink = command({
 const noPassword = command({
   brief: 'Switch your log-in by password off; you need a linked identity',
   flags: { yes: flag('Do not ask') },
+  hasData: false,
   run: async (cli, { yes }) => {
     await confirm(cli, 'Switch your password off? All your sessions end.', yes);
     await cli.client.call('deleteMyPassword', { signal: cli.signal });
@@ -281,6 +286,7 @@ const deleteUserClient = command({
   brief: 'Delete a machine client of a user; for admins',
   flags: { yes: flag('Do not ask') },
   arguments: [USER, argument('ID', 'Id of the record')],
+  hasData: false,
   run: async (cli, { yes }, given, client) => {
     const path = { id: await userId(cli, given), client_id: client };
     await confirm(cli, `Delete machine client ${client} of ${given}?`, yes);
@@ -293,6 +299,7 @@ const resetSecondFactor = command({
   brief: "Remove a user's second factors, who has lost them; for admins",
   flags: { yes: flag('Do not ask') },
   arguments: [USER],
+  hasData: false,
   run: async (cli, { yes }, given) => {
     const path = { id: await userId(cli, given) };
     await confirm(cli, `Remove the second factors of ${given}?`, yes);
@@ -373,6 +380,7 @@ const deleteClient = command({
   brief: 'Delete a machine client; its tokens stop working at once',
   flags: { yes: flag('Do not ask') },
   arguments: [argument('ID', 'Id of the record', 'client')],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Delete machine client ${id}?`, yes);
     await cli.client.call('deleteMyClient', { path: { id }, signal: cli.signal });

@@ -107,6 +107,7 @@ const remove = command({
   brief: 'Delete a webhook',
   flags: { yes: flag('Do not ask') },
   arguments: [WEBHOOK],
+  hasData: false,
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Delete webhook ${id}?`, yes);
     await cli.client.call('deleteWebhook', { path: { id }, signal: cli.signal });

@@ -110,6 +110,7 @@ const deleteToken = command({
   brief: 'End a token, at once',
   flags: { yes: flag('Do not ask') },
   arguments: [AGENT, TOKEN],
+  hasData: false,
   run: async (cli, { yes }, given, token) => {
     const path = { id: await agentId(cli, given), token_id: token };
     await confirm(cli, `End the token ${token}?`, yes);
@@ -133,6 +134,7 @@ const run = commandOfMany({
     name: text('Name of this worker; default: that of the machine', 'NAME'),
   },
   many: { placeholder: 'AGENT -- COMMAND', brief: 'The agent, and the program with its arguments' },
+  hasData: false,
   run: async (cli, { concurrency = 1, queue: ofQueue, name = hostname() }, [given, file, ...args]) => {
     if (given === undefined || file === undefined) throw usageError('Give AGENT -- COMMAND.');
     await cli.requireLogIn();

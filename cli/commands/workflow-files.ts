@@ -56,6 +56,7 @@ export const exportCommand = command({
   brief: 'Print the definition as YAML, as its author has written it',
   flags: { revision: count('Default: the current one') },
   arguments: [WORKFLOW],
+  hasData: false,
   run: async (cli, { revision }, given) => {
     const path = { id: await workflowId(cli, given) };
     const text = await cli.client.call('getWorkflowText', { path, query: { revision }, signal: cli.signal });

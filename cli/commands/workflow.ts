@@ -69,6 +69,7 @@ const diagram = command({
   brief: 'Draw the definition, as Mermaid or SVG',
   flags: diagramFlags,
   arguments: [WORKFLOW],
+  hasData: false,
   run: async (cli, flags, given) => draw(cli, 'getWorkflowDiagram', await workflowId(cli, given), flags),
 });
 
@@ -101,6 +102,7 @@ const diff = command({
     argument('A', 'Number of a revision'),
     optional('B', 'Another; default: the current one'),
   ],
+  hasData: false,
   run: async (cli, _flags, given, a, b) => {
     const id = await workflowId(cli, given);
     const { revision: current } = await readWorkflow(cli, id);
@@ -128,6 +130,7 @@ const remove = command({
   brief: 'Archive a workflow; its runs stay',
   flags: { yes: flag('Do not ask') },
   arguments: [WORKFLOW],
+  hasData: false,
   run: async (cli, { yes }, given) => {
     const id = await workflowId(cli, given);
     await confirm(cli, `Delete workflow ${given}?`, yes);

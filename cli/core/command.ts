@@ -3,7 +3,7 @@ import { buildCommand, type Command, type CommandContext, type TypedCommandParam
 
 import type { Cli } from './cli.ts';
 import type { ExitCode } from './errors.ts';
-import { commonFlags, type CommonFlags, type Flag, type Flags, type ValuesOf } from './flags.ts';
+import { commonFlags, refuseFlags, type CommonFlags, type Flags, type ValuesOf } from './flags.ts';
 import type { RecordKind } from './records.ts';
 
 /** What stricli hands to every command. */
@@ -45,6 +45,8 @@ interface Declaration<F extends Flags, A extends readonly Argument[]> {
   /** One letter for a flag. */
   letters?: Readonly<Record<string, keyof F & string>>;
   arguments?: A;
+  /** False for a command that prints words or text only, to which a filter of JSON does nothing. */
+  hasData?: boolean;
   run: (cli: Cli, flags: ValuesOf<F>, ...values: ArgumentValues<A>) => Promise<ExitCode | void>;
 }
 
@@ -95,21 +97,41 @@ export function commandOfMany<const F extends Flags = Record<never, never>>(
 }
 
 function build(
-  { brief, details, flags, letters }: Omit<Declaration<Flags, []>, 'run' | 'arguments'>,
+  { brief, details, flags, letters, hasData = true }: Omit<Declaration<Flags, []>, 'run' | 'arguments'>,
   positional: unknown,
   run: (cli: Cli, flags: unknown, values: unknown[]) => Promise<ExitCode | void>,
 ): Command<Context> {
-  const parameters = {
-    flags: { ...flags, ...commonFlags } as Readonly<Record<string, Flag<unknown>>>,
-    aliases: { ...letters, o: 'output', q: 'quiet' },
-    positional,
+  const withFlags = (all: Flags): Command<Context> => {
+    const parameters = { flags: all, aliases: { ...letters, o: 'output', q: 'quiet' }, positional };
+    return buildCommand<CommonFlags, unknown[], Context>({
+      docs: { brief, ...(details === undefined ? {} : { fullDescription: `${brief}.\n\n${details}` }) },
+      // The declarations above are stricli's own form; its types cannot follow flags that are merged.
+      parameters: parameters as unknown as TypedCommandParameters<CommonFlags, unknown[], Context>,
+      async func(given, ...values) {
+        await this.start(given, (cli) => {
+          if (!hasData) refuseFlags(given, ['jq'], 'on this command: it prints no JSON');
+          return run(cli, withoutCommon(given), values);
+        });
+      },
+    });
   };
-  return buildCommand<CommonFlags, unknown[], Context>({
-    docs: { brief, ...(details === undefined ? {} : { fullDescription: `${brief}.\n\n${details}` }) },
-    // The declarations above are stricli's own form; its types cannot follow flags that are merged.
-    parameters: parameters as unknown as TypedCommandParameters<CommonFlags, unknown[], Context>,
-    async func(all, ...values) {
-      await this.start(all, (cli) => run(cli, all, values));
-    },
-  });
+  const all: Flags = { ...flags, ...commonFlags };
+  // stricli's help does not show what value a flag takes.
+  return { ...withFlags(all), formatHelp: (args) => withFlags(withValues(all)).formatHelp(args) };
 }
+
+/** A command gets its own flags only, because some send all that they get to the server. */
+const withoutCommon = (given: object): object =>
+  Object.fromEntries(Object.entries(given).filter(([name]) => !Object.hasOwn(commonFlags, name)));
+
+const withValues = (flags: Flags): Flags =>
+  Object.fromEntries(
+    Object.entries(flags).map(([name, { brief, placeholder, ...flag }]) => [
+      name,
+      {
+        ...flag,
+        ...(placeholder === undefined ? {} : { placeholder }),
+        brief: placeholder === undefined ? brief : `${brief} [${placeholder}]`,
+      },
+    ]),
+  );

@@ -8,6 +8,8 @@ export interface Flag<T> {
   readonly kind: 'boolean' | 'parsed' | 'enum';
   readonly brief: string;
   readonly optional: true;
+  /** The value that it takes, such as `NAME`. */
+  readonly placeholder?: string;
   readonly [valueType]?: T;
 }
 export type Flags = Readonly<Record<string, Flag<unknown>>>;

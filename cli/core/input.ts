@@ -91,6 +91,12 @@ async function readAll(stdin: Surroundings['stdin']): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** A password from standard input if `--password-stdin` is given, else it is asked for. */
+export const readPassword = async (cli: Cli, isOnStdin: boolean | undefined): Promise<string> =>
+  isOnStdin === true
+    ? readSecret(cli)
+    : ask(cli, 'Password: ', { hidden: true, instead: '--password-stdin' });
+
 /** A secret from standard input, without the line end that `echo` adds. */
 export async function readSecret(cli: Cli): Promise<string> {
   const value = (await readAll(cli.surroundings.stdin)).replace(/\r?\n$/, '');
@@ -98,12 +104,22 @@ export async function readSecret(cli: Cli): Promise<string> {
   return value;
 }
 
+interface AskOptions {
+  hidden?: boolean;
+  /** The flag that needs no terminal. */
+  instead?: string;
+}
+
 /** Asks on stderr, because stdout is for data. @throws CliError without a terminal */
-export async function ask(cli: Cli, question: string, { hidden = false } = {}): Promise<string> {
-  if (!cli.isInteractive)
-    throw usageError(
-      `This needs a terminal to ask: ${question} Give it as an argument or on standard input.`,
-    );
+export async function ask(
+  cli: Cli,
+  question: string,
+  { hidden = false, instead }: AskOptions = {},
+): Promise<string> {
+  if (!cli.isInteractive) {
+    const hint = instead === undefined ? '' : ` Without one, use ${instead}.`;
+    throw usageError(`This needs a terminal, to ask for: ${question.replace(/:? *$/, '')}.${hint}`);
+  }
   const { stdin, stderr } = cli.surroundings;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   if (hidden) stderr.write(question);

@@ -22,6 +22,28 @@ export async function workflowId(cli: Cli, given: string): Promise<string> {
   });
 }
 
+/** A workflow that the user may see, or start as one of its runners, who do not see it. */
+export async function startableId(cli: Cli, given: string): Promise<string> {
+  if (isId(given)) return given;
+  const { signal } = cli;
+  const found = async function* (): AsyncGenerator<Named> {
+    const ids = new Set<string>();
+    for await (const { id, name } of cli.client.items('listWorkflows', { query: { q: given }, signal })) {
+      ids.add(id);
+      yield { id, name };
+    }
+    const query = { q: given, granted: true };
+    for await (const one of cli.client.items('listStartableWorkflows', { query, signal }))
+      if (!ids.has(one.id)) yield one;
+  };
+  return only('workflow', given, found(), async () => {
+    const query = { limit: COMPARED };
+    const visible = await cli.client.page('listWorkflows', { query, signal });
+    const startable = await cli.client.page('listStartableWorkflows', { query, signal });
+    return [...visible.items, ...startable.items];
+  });
+}
+
 export async function agentId(cli: Cli, given: string): Promise<string> {
   if (isId(given)) return given;
   const { signal } = cli;

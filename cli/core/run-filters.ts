@@ -2,7 +2,7 @@
 import type { Operations } from '../../client/index.ts';
 import type { Cli } from './cli.ts';
 import { text, type ValuesOf } from './flags.ts';
-import { agentId, workflowId } from './names.ts';
+import { agentId, startableId } from './names.ts';
 
 export const runFilters = {
   status: text('One or more of pending, running, waiting, …, separated by commas', 'STATUS'),
@@ -26,7 +26,7 @@ export async function runQuery(
 ): Promise<NonNullable<Operations['listRuns']['query']>> {
   return {
     status,
-    workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
+    workflow_id: workflow === undefined ? undefined : await startableId(cli, workflow),
     agent_id: agent === undefined ? undefined : await agentId(cli, agent),
     parent_run_id: parent,
     owner_id: owner,

@@ -1,5 +1,6 @@
 /** How runs are shown and followed. */
 import {
+  ApiError,
   isPartial,
   type LogEntry,
   type Run,
@@ -138,14 +139,34 @@ export function logLine(entry: LogEntry, paint: Paint): string {
   return `${paint('dim', at.slice(11, 19))} ${style === undefined ? text : paint(style, text)}`;
 }
 
+/** The most that the server waits in one request. */
+const MAX_WAIT = 60;
+
 /** Prints the events of a run until its end. @returns 0 if it completed, else 3 */
 export async function followRun(
   cli: Cli,
   id: string,
   shows?: (entry: LogEntry) => boolean,
 ): Promise<ExitCode> {
-  await printEvents(cli, id, { signal: cli.signal, shows });
+  try {
+    await printEvents(cli, id, { signal: cli.signal, shows });
+  } catch (error) {
+    // Its runner sees how it ends. A command for the log alone has nothing else to show.
+    if (!(error instanceof ApiError) || error.code !== 'inside_hidden' || shows !== undefined) throw error;
+    cli.say('You see the state of this run, not its log.');
+    return sayEnd(cli, await endOf(cli, id));
+  }
   return sayEnd(cli, await cli.client.call('getRun', { path: { id }, signal: cli.signal }));
+}
+
+/** Waits for the end of a run, at most until `deadline` in milliseconds since 1970. */
+export async function endOf({ client, signal }: Cli, id: string, deadline = Infinity): Promise<Run> {
+  for (;;) {
+    const left = Math.max(0, Math.ceil((deadline - Date.now()) / 1_000));
+    const headers = left > 0 ? { prefer: `wait=${Math.min(left, MAX_WAIT)}` } : {};
+    const run = await client.call('getRun', { path: { id }, headers, signal });
+    if (hasEnded(run) || Date.now() >= deadline) return run;
+  }
 }
 
 interface EventOptions {

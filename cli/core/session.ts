@@ -11,6 +11,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** A token that ends sooner is refreshed first. */
 const MARGIN_MS = 30_000;
 
+/** What a header can have of a token. */
+const TOKEN = /^[\x21-\x7e]+$/;
+
 export class Session {
   readonly url: string;
   readonly profileName: string;
@@ -55,8 +58,18 @@ export class Session {
     return send(input, withToken(init, fresh));
   };
 
-  /** Undefined without a log-in, for what needs none. */
+  /** Undefined without a log-in, for what needs none. @throws CliError if no header can have it */
   async token(): Promise<string | undefined> {
+    const token = await this.#anyToken();
+    // `fetch` would quote the token in its error.
+    if (token !== undefined && !TOKEN.test(token))
+      throw usageError(
+        `The access token of ${this.source} has characters that no token has, such as a space or a line end.`,
+      );
+    return token;
+  }
+
+  async #anyToken(): Promise<string | undefined> {
     const { CADENZA_TOKEN: token, CADENZA_CLIENT_ID: id, CADENZA_CLIENT_SECRET: secret } = this.#env;
     if (token) return token;
     if (id && secret) return (this.#clientToken ??= this.#ofClient(id, secret));
@@ -135,7 +148,10 @@ export class Session {
 
 /** An origin, perhaps with a path, without a slash at its end. */
 export function serverUrl(text: string): string {
-  const withScheme = /^https?:\/\//.test(text) ? text : `https://${text}`;
+  const [, scheme = ''] = /^([a-z][a-z\d+.-]*):\/\//i.exec(text) ?? [];
+  if (scheme !== '' && !/^https?$/i.test(scheme))
+    throw usageError(`The address of a server begins with http:// or https://, not with ${scheme}://.`);
+  const withScheme = scheme === '' ? `https://${text}` : text;
   if (!URL.canParse(withScheme)) throw usageError(`${text} is no address of a server.`);
   const url = new URL(withScheme);
   if (url.username !== '' || url.password !== '')

@@ -163,6 +163,30 @@ test('a password is never asked for without a terminal', async () => {
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('terminal')]);
 });
 
+test('a token or header that cannot be sent is never printed, and other schemes are refused', async () => {
+  const secret = 'very-secret';
+  const header = ['api', 'GET', '/runs', '--header', `x-key: ${secret}\nb`];
+  const [token, sent, scheme] = await Promise.all([
+    user.run(['whoami'], { env: { CADENZA_TOKEN: `${secret}\nb` } }),
+    user.run(header, { env: { CADENZA_TOKEN: 'x' } }),
+    user.run(['status'], { env: { CADENZA_URL: 'ftp://x' } }),
+  ]);
+  expect([token.exitCode, token.stderr]).toEqual([2, expect.stringContaining('CADENZA_TOKEN')]);
+  expect([sent.exitCode, sent.stderr]).toEqual([2, expect.stringContaining('x-key')]);
+  for (const { stderr } of [token, sent]) expect(stderr).not.toMatch(/very-secret|Unexpected/);
+  expect([scheme.exitCode, scheme.stderr]).toEqual([2, expect.stringContaining('http:// or https://')]);
+});
+
+test('help shows the value of each flag that takes one, and what is required', async () => {
+  const [raise, create] = await Promise.all([
+    user.run(['budget', 'raise', '--help']),
+    user.run(['user', 'create', '--help']),
+  ]);
+  expect(raise.stdout).toMatch(/\[--cost\] +By so many US dollars \[USD\]\n/);
+  expect(raise.stdout).toMatch(/\[--lasting\] +For good\n/);
+  expect(create.stdout).toMatch(/\[--email\] +E-mail address; required \[ADDRESS\]\n/);
+});
+
 test('values of -i follow the schema; times have units', () => {
   expect(valueOf('12', { type: 'string' })).toBe('12');
   expect(valueOf('12', { type: 'integer' })).toBe(12);
