@@ -41,6 +41,18 @@ test('path, query and body are sent as the operation declares them', async () =>
   expect(update).toMatchObject({ method: 'PATCH', path: `/agents/${id}` });
 });
 
+test('a list in a query is sent as a name for each value, and an empty one not at all', async () => {
+  const client = createClient({ baseUrl: server.url });
+  for (const head of [['1:a', '2:b'], []]) {
+    server.answer({ status: 200, json: {} });
+    await client.call('verifyAudit', { query: { head } });
+  }
+  expect(server.seen.slice(-2).map(({ path }) => path)).toEqual([
+    '/audit/verification?head=1%3Aa&head=2%3Ab',
+    '/audit/verification',
+  ]);
+});
+
 test('answers are values, text or blobs, by their media type; 204 is undefined', async () => {
   const client = createClient({ baseUrl: server.url });
   server.answer({ status: 200, json: { status: 'ok' } });
