@@ -315,6 +315,47 @@ test('webhooks, users, machine clients, marketplace', async () => {
   expect((await cli.run(['webhook', 'delete', hook.json().id, '--yes'])).exitCode).toBe(0);
 });
 
+test('the audit log is listed and exported in any form, and verified with and without noted seals', async () => {
+  const [listed, filtered, exported, verified] = await Promise.all([
+    admin.run(['audit', 'list', '--limit', '2', '--jq', 'length']),
+    admin.run(['audit', 'list', '--outcome', 'done', '-o', 'jsonl', '-q', '--no-color', '--limit', '1']),
+    admin.run(['audit', 'export', '--format', 'csv', '-o', 'json', '-q', '--no-color']),
+    admin.run(['audit', 'verify', '--jq', '.ok']),
+  ]);
+  expect([listed.exitCode, listed.stdout]).toEqual([0, '2\n']);
+  expect([filtered.stderr, filtered.json()]).toMatchObject(['', { outcome: 'done' }]);
+  expect([exported.exitCode, exported.stdout]).toEqual([0, expect.stringMatching(/^[\w,]+\r?\n/)]);
+  expect([verified.exitCode, verified.stdout]).toEqual([0, 'true\n']);
+  const head = (no: number): string => `${no}:${'0'.repeat(64)}`;
+  const noted = await admin.run(['audit', 'verify', '--head', head(7_001), '--head', head(7_002)]);
+  expect([noted.exitCode, noted.json()]).toMatchObject([3, { ok: false }]);
+  const seals = noted.json().problems.map(({ seal }: { seal: string }) => seal);
+  expect(seals).toEqual(['7001', '7002']);
+});
+
+test('what moves to a team is printed, and a flag without effect is refused before anything happens', async () => {
+  expect((await admin.run(['team', 'create', 'movers'])).exitCode).toBe(0);
+  const { username } = await app.user('builder');
+  await admin.run(['team', 'add', 'movers', username, '--role', 'admin']);
+  const { body } = await builder.post('/workflows', { name: 'mover', definition: { do: [] } });
+  const moved = await cli.run(['team', 'move', 'workflow', 'mover', 'movers', '--jq', '.id']);
+  expect([moved.stdout, moved.stderr]).toEqual([`${body.id}\n`, expect.stringContaining('of team movers')]);
+  const back = await cli.run(['team', 'move', 'workflow', 'mover']);
+  expect(back.json()).toMatchObject({ id: body.id, team_id: null });
+  const refused = await cli.run(['workflow', 'delete', 'mover', '--yes', '--jq', '.id']);
+  expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('--jq has no effect')]);
+  expect((await builder.delete(`/workflows/${body.id}`)).status).toBe(204);
+});
+
+test('a user gets a display name when created', async () => {
+  const named = ['--email', 'hopper@example.com', '--name', 'Grace H.', '--role', 'viewer'];
+  const created = await admin.run(['user', 'create', 'hopper', ...named, '--password-stdin'], {
+    stdin: 'correct horse battery staple',
+  });
+  expect([created.exitCode, created.stderr]).toEqual([0, expect.any(String)]);
+  expect(created.json()).toMatchObject({ username: 'hopper', display_name: 'Grace H.' });
+});
+
 test('events prints what happens until it is interrupted', async () => {
   const created = await builder.post('/workflows', {
     name: 'Tail',

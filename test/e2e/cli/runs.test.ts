@@ -102,6 +102,42 @@ test('somebody starts a run, decides its task, and the watching process sees the
   expect(errors.stdout).toBe('');
 });
 
+test('a runner starts a workflow that they do not see, by name and id, and watches its state', async () => {
+  const viewer = await platform.createUser({ roles: ['viewer'] });
+  const runner = cliUser({ CADENZA_URL: platform.url, CADENZA_TOKEN: viewer.token });
+  const schema = { document: { type: 'object', required: ['order'] } };
+  const definition = { input: { schema }, do: [{ check: { set: { order: '${ .order }' } } }] };
+  const body = { name: 'Closed', definition, runners: { users: [viewer.username] } };
+  const { id } = (await builder.post('/workflows', body)).body;
+  const [wrong, watched, waited, misspelled] = await Promise.all([
+    runner.run(['run', 'start', 'Closed', '-o', 'json']),
+    runner.run(['run', 'start', 'Closed', '-i', 'order=1', '--watch']),
+    runner.run(['run', 'start', id, '-i', 'order=2', '--wait', '60s']),
+    runner.run(['run', 'start', 'Closd', '-i', 'order=1']),
+  ]);
+  expect(JSON.parse(wrong.stderr).errors).toMatchObject([{ pointer: '/input_params/order' }]);
+  expect([watched.exitCode, watched.stdout]).toEqual([0, '']);
+  expect(watched.stderr).toMatch(/You see the state of this run, not its log\.\nRun \S+ completed\n$/);
+  expect([waited.exitCode, waited.json()]).toMatchObject([
+    0,
+    { status: 'completed', by_grant: true, output: { order: 2 } },
+  ]);
+  expect([misspelled.exitCode, misspelled.stderr]).toEqual([1, expect.stringContaining('Closed')]);
+  const run = waited.json().id as string;
+  const [watch, logs, listed] = await Promise.all([
+    runner.run(['run', 'watch', run]),
+    runner.run(['run', 'logs', run, '--follow', '-o', 'json']),
+    runner.run(['run', 'list', '--workflow', 'Closed', '-o', 'name']),
+  ]);
+  expect([watch.exitCode, watch.stderr]).toEqual([0, expect.stringContaining(`Run ${run} completed`)]);
+  expect([logs.exitCode, JSON.parse(logs.stderr).code]).toEqual([1, 'inside_hidden']);
+  expect(listed.stdout.trim().split('\n')).toHaveLength(2);
+  // Of two of the same name, one of which they see, neither is chosen for them.
+  await builder.post('/workflows', { name: 'Closed', definition: { do: [] }, visibility: 'public' });
+  const several = await runner.run(['run', 'start', 'Closed', '-o', 'json']);
+  expect([several.exitCode, JSON.parse(several.stderr).code]).toEqual([1, 'ambiguous_name']);
+});
+
 test('two people decide at the same moment: one wins, the other gets 5', async () => {
   const task = await waitingTask(await started('Refund', 'race'));
   const both = await Promise.all(

@@ -146,6 +146,23 @@ test('CI uses a token or client credentials of the environment, or logs in with 
   expect((await ci.run(['whoami', '-o', 'name'])).stdout).toBe('ada\n');
 });
 
+test('somebody verifies who they are without a terminal, by a password on standard input', async () => {
+  const user = here();
+  await logIn(user);
+  const verify = (args: readonly string[], stdin?: string) =>
+    user.run(['session', 'verify', ...args], stdin === undefined ? {} : { stdin });
+  const [right, wrong, both, neither] = [
+    await verify(['--password-stdin'], `${password}\n`),
+    await verify(['--password-stdin'], 'wrong'),
+    await verify(['--code', '--password-stdin'], password),
+    await verify([]),
+  ];
+  expect([right.exitCode, right.stderr]).toEqual([0, 'Verified, for five minutes.\n']);
+  expect(wrong.exitCode).not.toBe(0);
+  expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining('together with --code')]);
+  expect([neither.exitCode, neither.stderr]).toEqual([2, expect.stringContaining('--password-stdin')]);
+});
+
 test('status and doctor show server, user and health', async () => {
   const user = here();
   await logIn(user);
