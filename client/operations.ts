@@ -2359,7 +2359,7 @@ export type Readiness = {
     server: 'ok' | 'down' | 'stopping';
     admin: 'ok' | 'missing' | 'unknown';
     runs: 'ok' | 'stuck' | 'unknown';
-    keys: 'ok' | 'missing' | 'unknown';
+    keys: 'ok' | 'missing' | 'wrong' | 'unknown';
     containers?: 'ok' | 'down';
     certificates?: 'ok' | 'expiring' | 'replaced' | 'expired';
   };

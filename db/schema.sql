@@ -650,6 +650,13 @@ create table encryption_key (
   constraint encryption_key_pkey PRIMARY KEY (id)
 );
 
+create table encryption_key_check (
+  key_id text not null,
+  check_value text not null,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  constraint encryption_key_check_pkey PRIMARY KEY (key_id)
+);
+
 create table erasure (
   user_id uuid not null,
   requested_by uuid,

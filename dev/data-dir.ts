@@ -9,6 +9,9 @@ import { join } from 'node:path';
 /** The file that is there from the beginning of a restore to its end. */
 export const RESTORE_MARK = 'restore-incomplete';
 
+/** Has the encryption keys of `npm start`, if ENCRYPTION_KEYS is not set. */
+export const KEYS_FILE = 'encryption-keys';
+
 const MAX_LOG_BYTES = 20 * 1024 * 1024;
 
 /** Reads a secret from a file with mode 0600. The first call creates it with `generate`. */

@@ -9,13 +9,13 @@ import pg from 'pg';
 import { childEnv, loadEnv, type Env, type EnvSource } from '../config/env.ts';
 import {
   generateCapability,
-  generateEncryptionKeys,
   generatePassword,
   keptSecret,
   lastLines,
   logFileOf,
   RESTORE_MARK,
 } from './data-dir.ts';
+import { encryptionKeysFor } from './encryption-keys.ts';
 import { claimInstance, type Instance } from './instance.ts';
 import { spawnServer, type ServerProcess } from './os-process.ts';
 import { choosePort } from './ports.ts';
@@ -138,15 +138,17 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
   const apiUrl = `http://${reachable(env.HOST)}:${port}`;
   const [database, temporal] = await Promise.all([
     databaseOf(context).then(async (url) => {
-      const settings = { ...shared, DATABASE_URL: url };
+      const keys = await encryptionKeysFor(env, dataDir, url);
+      const settings = { ...shared, ...keys, DATABASE_URL: url };
       await supervisor.complete(programOf(context, 'migrate', programs.migrate, settings));
-      return { url, admin: await firstAdmin(context, url) };
+      return { url, keys, admin: await firstAdmin(context, url) };
     }),
     temporalOf(context, `${apiUrl}/temporal-codec/${shared.TEMPORAL_CODEC_TOKEN}`),
   ]);
   const grpcPort = await grpcPortOf(context);
   const settings: EnvSource = {
     ...shared,
+    ...database.keys,
     A2A_GRPC_PORT: String(grpcPort ?? 'off'),
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: temporal.address,
@@ -184,9 +186,6 @@ function sharedSettings({ env, dataDir }: Context, port: number) {
     DATA_DIR: dataDir,
     TEMPORAL_CODEC_TOKEN:
       env.TEMPORAL_CODEC_TOKEN ?? keptSecret(dataDir, 'temporal-codec-token', generateCapability),
-    ...(env.ENCRYPTION_KEYS.length > 0
-      ? {}
-      : { ENCRYPTION_KEYS: keptSecret(dataDir, 'encryption-keys', generateEncryptionKeys) }),
     ...(env.EGRESS_ALLOW.length > 0 ? {} : { EGRESS_ALLOW: LOOPBACK }),
   };
 }

@@ -20,7 +20,8 @@ import {
 } from '../domain/operations/rotate-keys.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
-import { checkKeys, noteKeyInUse } from '../domain/secrets/key-use.ts';
+import { claimKeys } from '../domain/secrets/key-check.ts';
+import { noteKeyInUse } from '../domain/secrets/key-use.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
 import { createGateway } from '../temporal/gateway.ts';
@@ -36,8 +37,8 @@ export interface RotationOptions {
 }
 
 /**
- * @returns false if something could not be decrypted. @throws MissingKeys, WrongFileStore, and errors of
- * database and store
+ * @returns false if something could not be decrypted. @throws MissingKeys, WrongKeys, WrongFileStore, and
+ * errors of database and store
  */
 export async function rotateKeys({ env, say, waitMs = 60_000 }: RotationOptions): Promise<boolean> {
   const [current] = env.ENCRYPTION_KEYS;
@@ -52,10 +53,7 @@ export async function rotateKeys({ env, say, waitMs = 60_000 }: RotationOptions)
     createDataConverter({ keys: env.ENCRYPTION_KEYS, store }),
   );
   try {
-    await checkKeys(
-      fork(),
-      env.ENCRYPTION_KEYS.map(({ id }) => id),
-    );
+    await claimKeys(fork(), env.ENCRYPTION_KEYS);
     await noteKeyInUse(fork(), keyId);
     if (env.FILES_LARGE_VALUES) await claimFileStore(fork(), files);
     const startedAt = await rotationStart(

@@ -73,6 +73,7 @@ import { Migration202611281721Transfers } from './202611281721-transfers.ts';
 import { Migration202611281725TeamEnds } from './202611281725-team-ends.ts';
 import { Migration202611281755FileTotals } from './202611281755-file-totals.ts';
 import { Migration202611281720PartitionedLog } from './202611281720-partitioned-log.ts';
+import { Migration202611282143EncryptionKeyChecks } from './202611282143-encryption-key-checks.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -146,6 +147,7 @@ export const migrations = [
   { name: '202611282046-decisions-once', class: Migration202611282046DecisionsOnce },
   { name: '202611282112-quota-indexes', class: Migration202611282112QuotaIndexes },
   { name: '202611282047-erasure-texts', class: Migration202611282047ErasureTexts },
+  { name: '202611282143-encryption-key-checks', class: Migration202611282143EncryptionKeyChecks },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 
 import { whilePaused, type HeldPause } from '../../domain/operations/write-pause.ts';
+import { checkValues } from '../../domain/secrets/key-check.ts';
 import { neededKeys } from '../../domain/secrets/key-use.ts';
 import { dumpDatabase } from './database-dump.ts';
 import { LISTED_CONTENTS, saveContents } from './file-contents.ts';
@@ -80,7 +81,7 @@ export async function backUpOpened(
     created_at: new Date().toISOString(),
     version: ownVersion(),
     ...parts,
-    keys: { needed, included: keys !== undefined },
+    keys: { needed, included: keys !== undefined, check_values: await checkValues(fork()) },
   };
   await writeManifest(folder, manifest);
   sayWhatIsMissing(

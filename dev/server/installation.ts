@@ -9,6 +9,7 @@ import { createFileStore } from '../../adapters/file-stores/create-file-store.ts
 import { childEnv, loadEnv, parseEnv, type Env } from '../../config/env.ts';
 import { createOrm, type EntityManager, type Orm } from '../../db/orm.ts';
 import type { FileStore } from '../../domain/files/ports.ts';
+import { KEYS_FILE } from '../data-dir.ts';
 import { claimInstance, InstanceRuns } from '../instance.ts';
 import { runningPostgres, startPostgres } from '../postgres.ts';
 import { OWN_NAME } from './own-name.ts';
@@ -102,7 +103,7 @@ async function opened(env: Env, { url, dataDir, close }: Place): Promise<Install
   };
 }
 
-export const keysFile = (dataDir: string): string => join(dataDir, 'encryption-keys');
+export const keysFile = (dataDir: string): string => join(dataDir, KEYS_FILE);
 
 /** `npm start` keeps the keys that it has made in its folder. */
 function keysOf(env: Env, dataDir: string | null): Partial<Pick<Env, 'ENCRYPTION_KEYS'>> {

@@ -35,6 +35,8 @@ const manifestSchema = z.object({
     /** Ids of the keys without which something cannot be read. */
     needed: z.array(z.string()),
     included: z.boolean(),
+    /** By key id, to tell another key with the same id (domain/secrets/check-value.ts). */
+    check_values: z.record(z.string(), z.string()).default({}),
   }),
 });
 export type Manifest = z.infer<typeof manifestSchema>;

@@ -1,6 +1,6 @@
 /** `cadenza server restore`: puts a backup in the place of an installation (docs/adr/0059-backups.md). */
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
-import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
@@ -13,18 +13,12 @@ import { migrationNames } from '../../db/migrations/index.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../../domain/audit/write.ts';
 import { AFTER_RESTORE, RESTORE_ACTION } from '../../domain/operations/after-restore.ts';
 import { isOwnFileStore } from '../../domain/files/store-identity.ts';
-import { keptSecret, RESTORE_MARK } from '../data-dir.ts';
+import { RESTORE_MARK } from '../data-dir.ts';
 import { connectForCopying, quoted, tablesOf } from './database-dump.ts';
 import { loadDatabase } from './database-load.ts';
 import { putContents } from './file-contents.ts';
 import { OWN_NAME } from './own-name.ts';
-import {
-  keysFile,
-  openInstallation,
-  parsedKeys,
-  ServerCommandError,
-  type Installation,
-} from './installation.ts';
+import { openInstallation, ServerCommandError, type Installation } from './installation.ts';
 import {
   checkSums,
   DATABASE_FOLDER,
@@ -36,6 +30,7 @@ import {
   temporalFolder,
   type Manifest,
 } from './manifest.ts';
+import { keepRestoredKeys, keysForRestore, type RestoreKeys } from './restore-keys.ts';
 
 export interface RestoreOptions {
   folder: string;
@@ -78,7 +73,7 @@ export async function restoreInto(
 ): Promise<RestoreResult> {
   const { env, dataDir } = installation;
   const { folder } = options;
-  const keys = await checkKeys(installation, folder, manifest);
+  const keys = await keysForRestore(installation, folder, manifest);
   const client = await connectForCopying(env.DATABASE_URL);
   const mark = dataDir === null ? null : join(dataDir, RESTORE_MARK);
   try {
@@ -93,7 +88,7 @@ export async function restoreInto(
   } finally {
     await client.end();
   }
-  if (dataDir !== null && keys !== null) await putKeys(dataDir, folder, keys);
+  if (dataDir !== null) await keepRestoredKeys(dataDir, folder, keys, say);
   const done = await migrate(env.DATABASE_URL);
   await installation
     .fork()
@@ -118,23 +113,6 @@ function refuseNewer({ database, version }: Manifest): void {
       `The backup is of a newer release (${version}): this one does not know the schema change ` +
         `${unknown[0] ?? ''}. Restore it with that release.`,
     );
-}
-
-/** @returns the keys of the backup, if it has any that the settings lack */
-async function checkKeys({ env }: Installation, folder: string, { keys }: Manifest): Promise<string | null> {
-  const kept = keys.included ? (await readFile(join(folder, KEYS_FILE), 'utf8')).trim() : null;
-  const ids = (list: readonly { id: string }[]): string[] => list.map(({ id }) => id);
-  const missing = keys.needed.filter((id) => !ids(env.ENCRYPTION_KEYS).includes(id));
-  if (missing.length === 0) return null;
-  if (kept !== null) {
-    const there = ids(parsedKeys(kept, join(folder, KEYS_FILE)));
-    if (missing.every((id) => there.includes(id))) return kept;
-  }
-  const names = missing.map((id) => `"${id}"`).join(', ');
-  throw new ServerCommandError(
-    `ENCRYPTION_KEYS lacks ${names}, and the backup has no keys: nothing encrypted could be read. ` +
-      'Set ENCRYPTION_KEYS to the keys of the time of the backup, and restore again.',
-  );
 }
 
 /** @throws ServerCommandError if something would be lost or is in use */
@@ -282,21 +260,13 @@ async function restoreFiles(
   if (files.store_id !== null) await store.writeMark(files.store_id);
 }
 
-async function putKeys(dataDir: string, folder: string, keys: string): Promise<void> {
-  const path = keysFile(dataDir);
-  if (existsSync(path)) await rename(path, `${path}.replaced`);
-  keptSecret(dataDir, 'encryption-keys', () => keys);
-  const password = join(folder, 'admin-password');
-  if (existsSync(password)) await copyFile(password, join(dataDir, 'admin-password'));
-}
-
 function sayWhatFollows(
   { dataDir }: Installation,
   { files, temporal }: Manifest,
-  keys: string | null,
+  keys: RestoreKeys,
   say: Say,
 ): void {
-  if (keys !== null && dataDir === null)
+  if (keys.from === 'backup' && dataDir === null)
     say(`Before you start, set ENCRYPTION_KEYS to what ${KEYS_FILE} of the backup has.`);
   if (temporal.kind === 'none')
     say(

@@ -7,17 +7,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { UNDER_WAY_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
-import { sealContext } from '../a2a/push-configs.ts';
-import { idTokenContext } from '../identity/log-in.ts';
-import { issuerContext } from '../identity/issuers.ts';
-import { context as signingContext } from '../auth/signing-keys.ts';
-import { totpContext } from '../auth/totp.ts';
 import { keepStored, readStored, type BigPayload } from '../files/payload-store.ts';
 import { FileContentMissing, type FileStore } from '../files/ports.ts';
-import { contextOf as secretContext } from '../secrets/service.ts';
-import { channelContext } from '../notifications/channels.ts';
 import type { Encryption } from '../secrets/encryption.ts';
-import { secretContext as webhookContext } from '../webhooks/kind.ts';
+import { field, SEALED, type Key, type SealedColumn } from '../secrets/sealed-columns.ts';
 
 export interface RotationDeps {
   fork: () => EntityManager;
@@ -34,75 +27,6 @@ export interface Rotated {
   /** Values that no key of ENCRYPTION_KEYS decrypts, or whose content is missing. */
   failed: string[];
 }
-
-type Key = Record<string, string>;
-
-/** A column that `encryption.ts` has encrypted. */
-interface SealedColumn {
-  table: string;
-  column: string;
-  key: readonly string[];
-  context: (row: Key) => string;
-}
-
-const field = (row: Key, name: string): string => row[name] ?? '';
-
-export const SEALED: readonly SealedColumn[] = [
-  {
-    table: 'secret',
-    column: 'value_encrypted',
-    key: ['owner_id', 'name'],
-    context: (row) => secretContext(field(row, 'owner_id'), field(row, 'name')),
-  },
-  {
-    table: 'signing_key',
-    column: 'private_key_encrypted',
-    key: ['kid'],
-    context: (row) => signingContext(field(row, 'kid')),
-  },
-  {
-    table: 'webhook',
-    column: 'secret_encrypted',
-    key: ['id'],
-    context: (row) => webhookContext(field(row, 'id')),
-  },
-  {
-    table: 'notification_channel',
-    column: 'url_encrypted',
-    key: ['id'],
-    context: (row) => channelContext(field(row, 'id')),
-  },
-  {
-    table: 'a2a_push_config',
-    column: 'token_encrypted',
-    key: ['task_id', 'id'],
-    context: (row) => sealContext(field(row, 'task_id'), field(row, 'id'), 'token'),
-  },
-  {
-    table: 'a2a_push_config',
-    column: 'auth_credentials_encrypted',
-    key: ['task_id', 'id'],
-    context: (row) => sealContext(field(row, 'task_id'), field(row, 'id'), 'credentials'),
-  },
-  {
-    table: 'identity_issuer',
-    column: 'client_secret_encrypted',
-    key: ['id'],
-    context: (row) => issuerContext(field(row, 'id')),
-  },
-  {
-    table: 'auth_session',
-    column: 'id_token_encrypted',
-    key: ['id'],
-    context: (row) => idTokenContext(field(row, 'id')),
-  },
-  {
-    table: 'user_totp',
-    column: 'secret_encrypted',
-    key: ['user_id'],
-    context: (row) => totpContext(field(row, 'user_id')),
-  },
-];
 
 const SEALED_BATCH = 200;
 /** Each payload can have 16 MiB. */

@@ -1,26 +1,28 @@
 /**
- * Checks at the start of api and worker that all keys needed by the database are configured, and that the
- * file store belongs to it and is writable.
+ * Checks at the start of api and worker that the keys with which the database is encrypted are configured,
+ * and that the file store belongs to it and is writable.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { EncryptionKey } from '../../config/env-types.ts';
 import type { ServerEnv } from '../../config/env.ts';
 import type { Logger } from '../../config/logger.ts';
 import { isMissingDatabase } from '../../db/missing-database.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { FileStoreUnavailable, type FileStore } from '../files/ports.ts';
-import { checkKeys, MissingKeys, noteKeyInUse } from '../secrets/key-use.ts';
+import { claimKeys, WrongKeys } from '../secrets/key-check.ts';
+import { MissingKeys, noteKeyInUse } from '../secrets/key-use.ts';
 import { claimFileStore, WrongFileStore } from '../files/store-identity.ts';
 
 export interface SettleOptions {
   fork: () => EntityManager;
-  /** The ids of ENCRYPTION_KEYS, the current one first. */
-  keyIds: readonly string[];
+  /** ENCRYPTION_KEYS, the current one first. */
+  keys: readonly EncryptionKey[];
   files: FileStore;
   /** FILES_LARGE_VALUES: without it each host may have its own store, and stores are not compared. */
   shared: boolean;
   logger: Logger;
-  /** Ends the process: it must not continue with the wrong store or without a key. */
-  refuse: (error: WrongFileStore | MissingKeys) => void;
+  /** Ends the process: it must not continue with the wrong store, or without the right keys. */
+  refuse: (error: WrongFileStore | MissingKeys | WrongKeys) => void;
 }
 
 /** For a whole process, which ends if its database and its settings never fit together. */
@@ -32,7 +34,7 @@ export function settleProcess(
     fork,
     files,
     logger,
-    keyIds: env.ENCRYPTION_KEYS.map(({ id }) => id),
+    keys: env.ENCRYPTION_KEYS,
     shared: env.FILES_LARGE_VALUES,
     refuse(error) {
       logger.fatal(error.message);
@@ -49,7 +51,7 @@ const LONGEST_PAUSE_MS = 15_000;
  * case the store is verified later, in the background.
  */
 async function settleStart(options: SettleOptions): Promise<void> {
-  const { fork, files, keyIds, shared, logger, refuse } = options;
+  const { fork, files, keys, shared, logger, refuse } = options;
   if (!(await files.ping()))
     logger.error(
       { store: files.place },
@@ -58,13 +60,13 @@ async function settleStart(options: SettleOptions): Promise<void> {
   let reported = false;
   const attempt = async (): Promise<boolean> => {
     try {
-      await checkKeys(fork(), keyIds);
-      const [current] = keyIds;
-      if (current !== undefined) await noteKeyInUse(fork(), current);
+      await claimKeys(fork(), keys);
+      const [current] = keys;
+      if (current !== undefined) await noteKeyInUse(fork(), current.id);
       if (shared) await claimFileStore(fork(), files);
       return true;
     } catch (error) {
-      if (error instanceof WrongFileStore || error instanceof MissingKeys) {
+      if (error instanceof WrongFileStore || error instanceof MissingKeys || error instanceof WrongKeys) {
         refuse(error);
         return true;
       }

@@ -85,6 +85,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       delivery_cursor: 'name',
       device_request: 'device_code_hash user_code_hash network',
       encryption_key: 'id',
+      encryption_key_check: 'key_id check_value',
       erasure: 'position removed replaced texts',
       evaluation: 'versions taken_over',
       file: 'sha256',

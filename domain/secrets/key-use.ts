@@ -46,12 +46,6 @@ export async function neededKeys(em: EntityManager): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** @throws MissingKeys */
-export async function checkKeys(em: EntityManager, keyIds: readonly string[]): Promise<void> {
-  const missing = await missingKeys(em, keyIds);
-  if (missing.length > 0) throw new MissingKeys(describeMissing(missing));
-}
-
 export function describeMissing(missing: readonly NeededKey[]): string {
   const named = missing.map(({ id, uses }) => `"${id}" (${uses.join(', ')})`).join(' and ');
   const [keys, them] = missing.length === 1 ? ['the key', 'it'] : ['the keys', 'them'];

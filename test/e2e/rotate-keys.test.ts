@@ -7,7 +7,7 @@ import type { Payload } from '@temporalio/common';
 import { encryptionKeys } from '../../config/env-types.ts';
 import type { ServerEnv } from '../../config/env.ts';
 import { RUN_WORKFLOW } from '../../contracts/temporal.ts';
-import { SEALED } from '../../domain/operations/rotate-keys.ts';
+import { SEALED } from '../../domain/secrets/sealed-columns.ts';
 import { createEncryption } from '../../domain/secrets/encryption.ts';
 import { missingKeys, noteKeyInUse } from '../../domain/secrets/key-use.ts';
 import { putSecret, resolveSecret } from '../../domain/secrets/service.ts';

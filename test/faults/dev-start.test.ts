@@ -10,11 +10,14 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { checkValueOf } from '../../domain/secrets/check-value.ts';
 import { findTemporalBinary } from '../../dev/temporal-binary.ts';
 import { testUnless, unreachableFor } from '../support/outside.ts';
 import { createTestDatabase, testTemporal } from '../support/servers.ts';
@@ -157,6 +160,46 @@ describe('npm start', () => {
     expect(up.output()).not.toContain('a password of mine');
     up.interrupt();
     expect(await up.exited).toBe(0);
+  });
+
+  test('makes no new keys for a database that has data, and refuses another key of the same id', async () => {
+    const [database, temporal] = await Promise.all([createTestDatabase({ empty: true }), testTemporal()]);
+    const settings = { DATABASE_URL: database.url, TEMPORAL_ADDRESS: temporal.address };
+    const key = { id: 'k1', key: randomBytes(32) };
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    // The stand-ins need tables of their own, so this has only those columns that the start reads.
+    await client.query(
+      `create table signing_key (private_key_encrypted text);
+       create table encryption_key_check (key_id text, check_value text);
+       insert into signing_key values ('v1.k1.a.b')`,
+    );
+    const folder = newFolder();
+    const file = join(folder.dataDir, 'encryption-keys');
+    const keyless = folder.start(settings);
+    expect(await keyless.exited).toBe(1);
+    expect(keyless.output()).toContain(
+      'Cadenza did not start: the database has data that is encrypted with "k1", and there are no keys: ' +
+        `ENCRYPTION_KEYS is not set, and ${file} does not exist`,
+    );
+    expect(existsSync(file)).toBe(false);
+
+    await client.query(`insert into encryption_key_check values ('k1', $1)`, [checkValueOf(key)]);
+    await client.end();
+    const other = `k1:${randomBytes(32).toString('base64')}`;
+    const withOther = folder.start({ ...settings, ENCRYPTION_KEYS: other });
+    expect(await withOther.exited).toBe(1);
+    expect(withOther.output()).toContain('did not start: ENCRYPTION_KEYS has another key under the id "k1"');
+    writeFileSync(file, other);
+    const withOtherFile = folder.start(settings);
+    expect(await withOtherFile.exited).toBe(1);
+    expect(withOtherFile.output()).toContain(`did not start: ${file} has another key under the id "k1"`);
+
+    writeFileSync(file, `k1:${key.key.toString('base64')}`);
+    const right = folder.start(settings);
+    await right.ready();
+    right.interrupt();
+    expect(await right.exited).toBe(0);
   });
 
   test('reports a taken port, bad settings and a broken program, and leaves nothing behind', async () => {

@@ -7,7 +7,7 @@ import { hasUsers } from '../../../domain/auth/seed.ts';
 import { isOwnFileStore } from '../../../domain/files/store-identity.ts';
 import { countStuckRuns } from '../../../domain/runs/stuck.ts';
 import { engineState } from '../../../domain/operations/process-policy.ts';
-import { describeMissing, missingKeys, type NeededKey } from '../../../domain/secrets/key-use.ts';
+import { readKeyState, type KeyState } from '../../../domain/secrets/key-check.ts';
 import type { AppDeps } from '../../deps.ts';
 import { CERTIFICATE_STATES, certificateCheck } from './certificates.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -18,8 +18,11 @@ type DatabaseState = z.output<typeof databaseCheck>;
 /** `wrong_store`: the file store belongs to another database (see domain/files/store-identity.ts). */
 const filesCheck = z.enum(['ok', 'down', 'wrong_store']);
 type FilesState = z.output<typeof filesCheck>;
-/** `missing`: ENCRYPTION_KEYS lacks a key that the database needs; `problems` names it. */
-const keysCheck = z.enum(['ok', 'missing', 'unknown']);
+/**
+ * `missing`: ENCRYPTION_KEYS lacks a key that the database needs. `wrong`: it has another key under the same
+ * id. `problems` names it.
+ */
+const keysCheck = z.enum(['ok', 'missing', 'wrong', 'unknown']);
 /** `unknown`: the database could not be queried. */
 const adminCheck = z.enum(['ok', 'missing', 'unknown']);
 /** `stuck`: some runs make no progress because their workflow tasks keep failing. */
@@ -85,12 +88,11 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
       };
     return lastFilesCheck.state;
   };
-  let lastKeysCheck = { ms: -Infinity, missing: [] as NeededKey[] };
-  const keyProblems = async (em: EntityManager): Promise<NeededKey[]> => {
-    const keyIds = deps.env.ENCRYPTION_KEYS.map(({ id }) => id);
-    if (performance.now() - lastKeysCheck.ms > KEYS_KNOWN_MS)
-      lastKeysCheck = { missing: await missingKeys(em, keyIds), ms: performance.now() };
-    return lastKeysCheck.missing;
+  let lastKeysCheck: { ms: number; state: KeyState } | null = null;
+  const keysState = async (em: EntityManager): Promise<KeyState> => {
+    if (lastKeysCheck === null || performance.now() - lastKeysCheck.ms > KEYS_KNOWN_MS)
+      lastKeysCheck = { state: await readKeyState(em, deps.env.ENCRYPTION_KEYS), ms: performance.now() };
+    return lastKeysCheck.state;
   };
   const certificatesNow = certificateCheck(deps.certificates ?? []);
   // Users are never deleted, so a positive result holds forever.
@@ -123,7 +125,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
         'Check that the process can serve; degraded if Temporal or the file store is down, or runs are stuck',
       description:
         'Down (503) if PostgreSQL is unavailable, the file store belongs to another database, a required ' +
-        'encryption key is missing, or the first administrator does not exist yet. ' +
+        'encryption key is missing or is another one, or the first administrator does not exist yet. ' +
         'So once this is ready, login works.',
       tags: ['operations'],
       role: 'public',
@@ -142,13 +144,8 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
           database === 'ok'
             ? await within(DATABASE_TIMEOUT_MS, adminState(c.em), 'unknown' as const)
             : 'unknown';
-        const missing = database === 'ok' ? await within(DATABASE_TIMEOUT_MS, keyProblems(c.em), null) : null;
-        const keys =
-          missing === null
-            ? ('unknown' as const)
-            : missing.length > 0
-              ? ('missing' as const)
-              : ('ok' as const);
+        const keyState = database === 'ok' ? await within(DATABASE_TIMEOUT_MS, keysState(c.em), null) : null;
+        const keys = keyState?.state ?? 'unknown';
         const stuckRuns =
           database === 'ok'
             ? await within<number | null>(DATABASE_TIMEOUT_MS, countStuckRuns(c.em), null)
@@ -164,7 +161,8 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
           server !== 'ok' ||
           admin !== 'ok' ||
           files === 'wrong_store' ||
-          keys === 'missing';
+          keys === 'missing' ||
+          keys === 'wrong';
         const status = down
           ? 'down'
           : temporal === 'ok' &&
@@ -178,7 +176,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
           ...(admin === 'missing'
             ? [adminProblems[deps.env.ADMIN_PASSWORD === undefined ? 'unset' : 'set']]
             : []),
-          ...(missing !== null && missing.length > 0 ? [describeMissing(missing)] : []),
+          ...(keyState?.problems ?? []),
           ...(containers === 'down' ? [NO_ENGINE] : []),
           ...(certificates?.problems ?? []),
           ...(runs === 'stuck'

@@ -11,6 +11,8 @@ import { migrationNames } from '../../../db/migrations/index.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { readWritePause } from '../../../domain/operations/write-pause.ts';
 import { wrongTotals } from '../../../domain/quotas/file-totals.ts';
+import { describeWrong } from '../../../domain/secrets/check-value.ts';
+import { wrongKeys } from '../../../domain/secrets/key-check.ts';
 import { missingKeys, neededKeys } from '../../../domain/secrets/key-use.ts';
 import { clockFinding, error, ok, warn, type Finding } from './finding.ts';
 
@@ -97,6 +99,8 @@ async function keysFinding(em: EntityManager, env: Env): Promise<Finding> {
   const [current] = ids;
   if (current === undefined)
     return error('keys', 'ENCRYPTION_KEYS has no key. Set it as for api and worker.');
+  const wrong = await wrongKeys(em, env.ENCRYPTION_KEYS);
+  if (wrong.length > 0) return error('keys', describeWrong(wrong));
   const needed = await neededKeys(em);
   const spare = ids.slice(1).filter((id) => !needed.includes(id));
   if (spare.length > 0)

@@ -18,6 +18,7 @@ import { createClient } from '../../support/app.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
 const password = 'the first password';
+const keys = `one:${randomBytes(32).toString('base64')}`;
 let database: TestDatabase;
 /** Both copies share it, and no other database may use it. */
 let filesDir: string;
@@ -44,7 +45,7 @@ async function startApi(): Promise<{ child: ChildProcess; url: string; lines: Re
       TEMPORAL_ADDRESS: '127.0.0.1:1',
       FILES_DIR: filesDir,
       ADMIN_PASSWORD: password,
-      ENCRYPTION_KEYS: `one:${randomBytes(32).toString('base64')}`,
+      ENCRYPTION_KEYS: keys,
       NODE_ENV: 'test',
       LOG_LEVEL: 'info',
       BASE_URL: undefined,

@@ -1,23 +1,25 @@
 /** Backups of an installation on servers of its own, and what everybody sees while one is taken. */
-import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 
 import { createLocalFileStore } from '../../../adapters/file-stores/local-file-store.ts';
+import type { EncryptionKey } from '../../../config/env-types.ts';
 import { createOrm, type Orm } from '../../../db/orm.ts';
 import { backUpOpened } from '../../../dev/server/backup.ts';
 import { tablesOf } from '../../../dev/server/database-dump.ts';
 import type { Installation } from '../../../dev/server/installation.ts';
-import { checkSums, readManifest } from '../../../dev/server/manifest.ts';
+import { checkSums, readManifest, type Manifest } from '../../../dev/server/manifest.ts';
 import { resetOpened } from '../../../dev/server/reset-admin.ts';
 import { OWN_NAME } from '../../../dev/server/own-name.ts';
 import { restoreInto } from '../../../dev/server/restore.ts';
 import { sealAudit } from '../../../domain/audit/seal.ts';
 import { verifyAudit } from '../../../domain/audit/verify.ts';
 import { claimFileStore } from '../../../domain/files/store-identity.ts';
+import { claimKeys, wrongKeys } from '../../../domain/secrets/key-check.ts';
 import { whilePaused } from '../../../domain/operations/write-pause.ts';
 import { migrationNames } from '../../../db/migrations/index.ts';
 import { diagnoseOpened } from '../../../dev/server/doctor.ts';
@@ -49,6 +51,8 @@ const installationOf = (orm: Orm, url: string, files: string): Installation => (
   dataDir: null,
   close: async () => {},
 });
+/** With the id of the right one. */
+const otherKey = (): EncryptionKey => ({ id: 'test', key: randomBytes(32) });
 /** Processes see the end of a pause a moment later. */
 const writable = (): Promise<unknown> =>
   until(
@@ -149,6 +153,7 @@ describe('a backup', () => {
     });
     expect(sent.status).toBe(201);
     await claimFileStore(app.orm.em.fork(), createLocalFileStore(app.env.FILES_DIR));
+    await claimKeys(app.orm.em.fork(), app.env.ENCRYPTION_KEYS);
     await sealAudit(() => app.orm.em.fork());
     // The run is under way, and has received and not applied a signal.
     await app.orm.em.fork().execute(
@@ -164,7 +169,11 @@ describe('a backup', () => {
     expect(said.join('\n')).toContain('This backup has no encryption keys. Without "test"');
     expect(said.join('\n')).toContain('This backup has no data of Temporal');
     const manifest = await readManifest(backup());
-    expect(manifest.keys).toEqual({ needed: ['test'], included: false });
+    expect(manifest.keys).toEqual({
+      needed: ['test'],
+      included: false,
+      check_values: { test: expect.stringMatching(/^[\w-]{43}$/) },
+    });
     expect(JSON.stringify(manifest)).not.toContain(testKeys.split(':')[1]);
     expect(statSync(join(backup(), 'database', 'secret.copy.gz')).mode & 0o077).toBe(0);
   });
@@ -256,6 +265,45 @@ describe('a backup', () => {
     );
     await expect(readManifest(folder)).rejects.toThrow('is no complete backup');
   });
+
+  test('is refused with another key of the same id, before anything is changed', async () => {
+    const wrong = { ...target, env: { ...target.env, ENCRYPTION_KEYS: [otherKey()] } };
+    await expect(
+      restoreInto(wrong, { folder: backup(), replace: true }, await readManifest(backup()), () => {}),
+    ).rejects.toThrow('ENCRYPTION_KEYS has another key under "test" than the backup');
+    expect(await rowsOf(other.url)).toEqual(await rowsOf(app.databaseUrl));
+  });
+
+  test.each([
+    ['with keys, over a folder that has another key of the same id', true, otherKey()],
+    ['without keys, with those of the settings, into a folder that has none', false, null],
+  ])('%s leaves the keys where npm start finds them', async (name, withKeys, inFolder) => {
+    const place = join(folder, name);
+    // As openInstallation reads them: of the folder's file, or else of the settings.
+    const ENCRYPTION_KEYS = inFolder ? [inFolder] : app.env.ENCRYPTION_KEYS;
+    const dataDir = mkdtempSync(join(folder, 'data-'));
+    const file = join(dataDir, 'encryption-keys');
+    if (inFolder) writeFileSync(file, `${inFolder.id}:${inFolder.key.toString('base64')}\n`);
+    const manifest = await backedUp(place, withKeys);
+    const lines: string[] = [];
+    const into = { ...target, dataDir, env: { ...target.env, ENCRYPTION_KEYS } };
+    await restoreInto(into, { folder: place, replace: true }, manifest, (line) => lines.push(line));
+    expect(readFileSync(file, 'utf8').trim()).toBe(testKeys);
+    expect(statSync(file).mode & 0o077).toBe(0);
+    expect(lines.join('\n')).toContain(`The encryption keys are in ${file}.`);
+    expect(existsSync(`${file}.replaced`)).toBe(inFolder !== null);
+    expect(await wrongKeys(target.fork(), app.env.ENCRYPTION_KEYS)).toEqual([]);
+    expect(await wrongKeys(target.fork(), [otherKey()])).toEqual(['test']);
+  });
+
+  async function backedUp(place: string, withKeys: boolean): Promise<Manifest> {
+    await backUpOpened(here(), { folder: place, withoutFiles: true }, () => {});
+    const manifest = await readManifest(place);
+    if (!withKeys) return manifest;
+    // --with-keys copies the process's own setting, which a test does not have.
+    writeFileSync(join(place, 'encryption-keys'), `${testKeys}\n`);
+    return { ...manifest, keys: { ...manifest.keys, included: true } };
+  }
 
   test('of a Temporal on PostgreSQL is put back into the tables that its own tools have made', async () => {
     const [from, to] = await Promise.all([
