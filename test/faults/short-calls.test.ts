@@ -312,7 +312,8 @@ async function countEvents(
 /** Until a worker has started, and 8 s more. */
 const PROLONGED_MS = 120_000;
 
-// The SDK prolongs a workflow task after 8 s. A replay takes prolonged tasks for one, which began with the last.
+// The SDK prolongs a workflow task after 8 s. A replay takes prolonged tasks for one, which begins with the
+// last of them.
 testFault(
   'a run goes on with another worker after a call that took longer than a workflow task',
   async (scene) => {

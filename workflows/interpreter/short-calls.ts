@@ -57,8 +57,8 @@ export class ShortCalls {
   }
 
   /**
-   * Whether the rules depend on the workflow's clock, as before version 3. A replay takes a workflow task that
-   * was prolonged, and the one that prolonged it, for one: its clock then begins with the last of them.
+   * Whether the rules depend on the workflow's clock, as before version 3. A replay takes a workflow task
+   * that was prolonged, and the one that prolonged it, for one: its clock then begins with the last of them.
    */
   get usesClock(): boolean {
     return this.#rules !== undefined && this.#rules.version < 3;

@@ -315,7 +315,7 @@ test('webhooks, users, machine clients, marketplace', async () => {
   expect((await cli.run(['webhook', 'delete', hook.json().id, '--yes'])).exitCode).toBe(0);
 });
 
-test('the audit log is listed and exported in any form, and verified with and without noted seals', async () => {
+test('the audit log is listed and exported in any form, and verified with or without seals', async () => {
   const [listed, filtered, exported, verified] = await Promise.all([
     admin.run(['audit', 'list', '--limit', '2', '--jq', 'length']),
     admin.run(['audit', 'list', '--outcome', 'done', '-o', 'jsonl', '-q', '--no-color', '--limit', '1']),
@@ -333,7 +333,7 @@ test('the audit log is listed and exported in any form, and verified with and wi
   expect(seals).toEqual(['7001', '7002']);
 });
 
-test('what moves to a team is printed, and a flag without effect is refused before anything happens', async () => {
+test('what moves to a team is printed, and a flag without effect is refused at once', async () => {
   expect((await admin.run(['team', 'create', 'movers'])).exitCode).toBe(0);
   const { username } = await app.user('builder');
   await admin.run(['team', 'add', 'movers', username, '--role', 'admin']);

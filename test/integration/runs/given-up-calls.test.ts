@@ -54,7 +54,7 @@ const called = (times: number): Promise<number> =>
     (count) => count === times,
   );
 
-test('leaves what it holds of a budget to its repeat, which books it as lost in budget and usage', async () => {
+test('leaves what it holds of a budget to its repeat, which books it as lost', async () => {
   const { body: agent } = await builder.post('/agents', {
     name: 'counted',
     type: 'api',
