@@ -33,12 +33,9 @@ export interface KindProblem {
 /** A value of a header and the like. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()]);
 
-const ISO_8601 = new RegExp(
-  String.raw`^P(?!$)(N W)?(N D)?(T(?=\d)(N H)?(N M)?(N S)?)?$`.replaceAll('N ', String.raw`\d+(?:\.\d+)?`),
-);
-
-const NO_DURATION =
-  'Expected milliseconds, an ISO 8601 duration such as PT30S, or an object such as {"seconds": 30}';
+const ISO_8601 =
+  /^P(?!$)(\d+(\.\d+)?W)?(\d+(\.\d+)?D)?(T(?=\d)(\d+(\.\d+)?H)?(\d+(\.\d+)?M)?(\d+(\.\d+)?S)?)?$/;
+const NO_DURATION = 'Expected milliseconds, ISO 8601 such as PT30S, or {"seconds": 30}';
 
 /** Milliseconds, ISO 8601 without years and months, or the DSL's inline duration. */
 export const duration = z.union(

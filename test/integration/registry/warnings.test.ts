@@ -72,8 +72,7 @@ test('an agent is warned of a timeout that is no duration', async () => {
       {
         pointer: '/configuration/timeout',
         message:
-          'Expected milliseconds, an ISO 8601 duration such as PT30S, or an object such as ' +
-          '{"seconds": 30}; invoking the agent will fault',
+          'Expected milliseconds, ISO 8601 such as PT30S, or {"seconds": 30}; invoking the agent will fault',
       },
     ]);
 });
