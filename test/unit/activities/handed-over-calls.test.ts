@@ -9,6 +9,8 @@ import type { Invoked } from '../../../contracts/activities.ts';
 import { invocationKey } from '../../../contracts/invocation-key.ts';
 
 const RESULT: Invoked = { output: 'done' };
+/** A short call says how long it took. */
+const TIMED = { ...RESULT, took_ms: expect.any(Number) };
 
 function open() {
   const calls = createHandedOverCalls('queue');
@@ -59,7 +61,7 @@ test('a call that ends in time is not handed over', async () => {
   const calls = open();
   const { work, answer } = startCall();
   answer();
-  expect(await calls.run(input(), work)).toEqual(RESULT);
+  expect(await calls.run(input(), work)).toEqual(TIMED);
   await expect(calls.follow(keyOf(), contextOf())).rejects.toMatchObject({ type: 'CallGone' });
 });
 
@@ -106,7 +108,7 @@ test('a call is not handed over while nobody takes activities of its queue', asy
   const run = calls.run(input(), work);
   await new Promise((resolve) => setTimeout(resolve, 30));
   answer();
-  expect(await run).toEqual(RESULT);
+  expect(await run).toEqual(TIMED);
 });
 
 test('without a queue, or without its rule, a call just runs', async () => {
@@ -114,8 +116,8 @@ test('without a queue, or without its rule, a call just runs', async () => {
     expect(currentHandOver()).toBeUndefined();
     return RESULT;
   };
-  expect(await createHandedOverCalls(null).run(input(), work)).toEqual(RESULT);
-  expect(await open().run({ ...input(), short: inTask }, work)).toEqual(RESULT);
+  expect(await createHandedOverCalls(null).run(input(), work)).toEqual(TIMED);
+  expect(await open().run({ ...input(), short: inTask }, work)).toEqual(TIMED);
 });
 
 test('the number of handed-over calls is bounded', async () => {
@@ -129,7 +131,7 @@ test('the number of handed-over calls is bounded', async () => {
   const run = calls.run(input(MAX_HANDED_OVER + 1), work);
   await new Promise((resolve) => setTimeout(resolve, 30));
   answer();
-  expect(await run).toEqual(RESULT);
+  expect(await run).toEqual(TIMED);
   begun[0]?.answer();
   await calls.follow(keyOf(1), contextOf());
   expect(calls.isFull).toBe(false);

@@ -51,7 +51,6 @@ const WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   executeWorkflow: 'another name of runWorkflow',
   listAgentRuns: '`run list --agent` lists the same',
   getSecret: '`secret list` lists the same',
-  getStartableWorkflow: '`workflow list --startable` lists the same',
   getMySecondFactors: 'the console sets up second factors',
   renewMyRecoveryCodes: 'the console sets up second factors',
   beginMyTotp: 'the console sets up second factors',
