@@ -17,7 +17,7 @@ import {
 } from '../contracts/temporal.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../domain/ports.ts';
 import { abnormallyClosed, closeReason, troubled } from './closed-executions.ts';
-import { isGone, isUnavailable, isUnknownSearchAttribute } from './grpc-failures.ts';
+import { isUnavailable, isUnknownSearchAttribute, unlessGone } from './grpc-failures.ts';
 import { historyRetentionMs, removeHistory } from './histories.ts';
 import { scheduleCalls } from './schedules.ts';
 import { startRun } from './start-run.ts';
@@ -149,15 +149,6 @@ async function tryAttributes<T>(
     if (!known || !isUnknownSearchAttribute(error)) throw error;
     onUnknown();
     return work(false);
-  }
-}
-
-async function unlessGone<T>(gone: T, run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    if (isGone(error)) return gone;
-    throw error;
   }
 }
 

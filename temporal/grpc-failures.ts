@@ -24,8 +24,18 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /** Whether there is no such execution, or it is closed. */
-export function isGone(error: unknown): boolean {
+function isGone(error: unknown): boolean {
   return error instanceof WorkflowNotFoundError || grpcCodeOf(error) === NOT_FOUND;
+}
+
+/** @returns `gone` if there is no such execution, or it is closed */
+export async function unlessGone<T>(gone: T, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (isGone(error)) return gone;
+    throw error;
+  }
 }
 
 /** Whether the state of the server, or of its workers, does not allow the call. */

@@ -1,6 +1,6 @@
 /** Removes what Temporal keeps of a run that has ended: its executions with their histories. */
 import type { Client } from '@temporalio/client';
-import { isGone } from './grpc-failures.ts';
+import { unlessGone } from './grpc-failures.ts';
 
 /** Makes one call, with a time limit. */
 type Call = <T>(run: () => Promise<T>) => Promise<T>;
@@ -30,7 +30,9 @@ export async function removeHistory(
   for (const runId of chain.toReversed()) {
     const workflowExecution = { workflowId, runId };
     await call(() =>
-      unlessGone(client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution })),
+      unlessGone(null, () =>
+        client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution }),
+      ),
     );
   }
   return 'removed';
@@ -41,7 +43,7 @@ async function newestOf(
   workflowId: string,
 ): Promise<{ runId: string; isRunning: boolean } | null> {
   const { namespace } = client.options;
-  const described = await unlessGone(
+  const described = await unlessGone(null, () =>
     client.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } }),
   );
   const { execution, status } = described?.workflowExecutionInfo ?? {};
@@ -51,7 +53,7 @@ async function newestOf(
 /** Empty if it was the first, or if retention has removed the one before. */
 async function executionBefore(client: Client, workflowId: string, runId: string): Promise<string> {
   const { namespace } = client.options;
-  const read = await unlessGone(
+  const read = await unlessGone(null, () =>
     client.workflowService.getWorkflowExecutionHistory({
       namespace,
       execution: { workflowId, runId },
@@ -60,15 +62,6 @@ async function executionBefore(client: Client, workflowId: string, runId: string
   );
   const [first] = read?.history?.events ?? [];
   return first?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId ?? '';
-}
-
-async function unlessGone<T>(call: Promise<T>): Promise<T | null> {
-  try {
-    return await call;
-  } catch (error) {
-    if (isGone(error)) return null;
-    throw error;
-  }
 }
 
 export async function historyRetentionMs(client: Client): Promise<number> {
