@@ -48,11 +48,11 @@ export function headerValueProblem(value: unknown): string | null {
     : 'has characters that a header cannot have';
 }
 
-/** One problem at most for each header; none if `headers` is no object. */
-export function headerProblems(headers: unknown): HeaderProblem[] {
+/** One problem at most for each header; none if `headers` is no object. Computed values are not checked. */
+export function headerProblems(headers: unknown, isComputed?: (key: string) => boolean): HeaderProblem[] {
   if (!isRecord(headers)) return [];
   return Object.entries(headers).flatMap(([key, value]) => {
-    const problem = headerNameProblem(key) ?? headerValueProblem(value);
+    const problem = headerNameProblem(key) ?? (isComputed?.(key) ? null : headerValueProblem(value));
     return problem === null ? [] : [{ key, message: `${quoted(key)} ${problem}` }];
   });
 }

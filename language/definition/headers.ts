@@ -1,17 +1,11 @@
 /** Literal headers of calls, which no request could have. */
 import { headerProblems, headerValueProblem } from '../../contracts/header-rules.ts';
-import { isRecord } from '../../contracts/is-record.ts';
 import type { Checker } from './checker.ts';
 import { at } from './problems.ts';
 
 /** Call it after `checker.template`, which decides whether a text of the loose mode is an expression. */
 export function checkHeaders(headers: unknown, pointer: string, checker: Checker): void {
-  if (!isRecord(headers)) return;
-  const literals = Object.entries(headers).map(([name, value]): [string, unknown] => [
-    name,
-    checker.rewrites.has(at(pointer, name)) ? null : value,
-  ]);
-  for (const { key, message } of headerProblems(Object.fromEntries(literals)))
+  for (const { key, message } of headerProblems(headers, (name) => checker.rewrites.has(at(pointer, name))))
     checker.problems.error(at(pointer, key), 'invalid_header', message);
 }
 
