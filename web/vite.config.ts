@@ -2,6 +2,9 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 
+/** Hints for bundlers are of no use to browsers. */
+const rolldownOptions = { output: { comments: { legal: true, annotation: false, jsdoc: false } } };
+
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: '/console/',
@@ -14,8 +17,9 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: ['chrome123', 'firefox125', 'safari17.5'],
     reportCompressedSize: false,
+    rolldownOptions,
   },
-  worker: { format: 'es' },
+  worker: { format: 'es', rolldownOptions },
   server: {
     // Everything but the console's own files belongs to the API of `npm start`.
     proxy: { '^/(?!console/)|^/console/session': { target: 'http://127.0.0.1:3000' } },
