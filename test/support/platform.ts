@@ -132,8 +132,6 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const logger = log
     ? pino({ level: 'warn' }, { write: log })
     : pino({ level: process.env['TEST_LOG'] ?? 'silent' });
-  if (!runtimeInstalled) Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
-  runtimeInstalled = true;
   const { database, temporal } = options.servers ?? (await serversOfTest());
   const orm = createOrm({ url: database.url, ...patience });
   const keys = encryptionKeys().parse(options.env?.['ENCRYPTION_KEYS'] ?? testKeys);
@@ -221,6 +219,9 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     notifications,
     secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
   });
+  // The connection ends the runtime, which the next test file needs anew: nothing that may fail comes between.
+  if (!runtimeInstalled) Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
+  runtimeInstalled = true;
   const connection = await NativeConnection.connect({ address: temporal.address });
 
   let running: { shutdown(): void; done: Promise<void> } | null = null;

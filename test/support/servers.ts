@@ -24,7 +24,7 @@ export const templateDatabase = 'cadenza_template';
  * Created when the server starts, with search attributes: a later one takes seconds to be known everywhere.
  */
 export const namespaceNames: readonly string[] = Array.from(
-  { length: 100 },
+  { length: 200 },
   (_unused, index) => `test-${index + 1}`,
 );
 
