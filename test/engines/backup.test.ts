@@ -95,6 +95,38 @@ const ended = (run: string): Promise<any> =>
     ({ status }: any) => ['completed', 'faulted', 'cancelled'].includes(status),
   );
 
+/** A run that asks, and listens then for two events. */
+async function startListener(): Promise<string> {
+  const to = { any: [{ with: { type: 'drill' } }], until: 'length >= 2' };
+  const definition = { do: [{ a: humanTask('first') }, { both: { listen: { to } } }] };
+  const { id: workflow } = await send('POST', '/workflows', { name: 'two-events', definition });
+  const [id = ''] = await startRuns(workflow, 1);
+  return id;
+}
+
+const sendEvent = async (number: number): Promise<void> => {
+  const event = {
+    specversion: '1.0',
+    id: `drill-${number}`,
+    source: 'urn:drill',
+    type: 'drill',
+    data: number,
+  };
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/cloudevents+json' };
+  const answer = await fetch(`${url}/events`, { method: 'POST', headers, body: JSON.stringify(event) });
+  expect(answer.status).toBe(202);
+};
+
+/** The run gets its first event. */
+async function hear(run: string): Promise<void> {
+  await decide(run, 'first');
+  await sendEvent(1);
+  await until(
+    () => send('GET', `/runs/${run}/logs?limit=100`),
+    (entries: any[]) => entries.some(({ type }) => type === 'io.cadenza.event.received.v1'),
+  );
+}
+
 /** What the log of a run has of its questions: each asked once, decided once. */
 async function questionsOf(run: string): Promise<string[]> {
   const entries: any[] = await send('GET', `/runs/${run}/logs?limit=100`);
@@ -107,6 +139,7 @@ test('after a restore with waiting tasks every task is decided once, and every r
   const definition = { do: [{ a: humanTask('first') }, { b: humanTask('second') }] };
   const { id: workflow } = await send('POST', '/workflows', { name: 'two-questions', definition });
   const [one = '', two = '', three = ''] = await startRuns(workflow, 3);
+  const heard = await startListener();
 
   const older = join(backups, 'older');
   const taken = await server('backup', older, '--with-keys', '-o', 'json');
@@ -123,6 +156,7 @@ test('after a restore with waiting tasks every task is decided once, and every r
     (done) => done,
   );
   await openTask(one, 'second');
+  await hear(heard);
   const [late = ''] = await startRuns(workflow, 1);
   const newer = join(backups, 'newer');
   expect((await server('backup', newer, '-o', 'json')).stderr).toContain(
@@ -157,6 +191,9 @@ test('after a restore with waiting tasks every task is decided once, and every r
     expect(questions.filter((entry) => entry.includes('task-decided'))).toHaveLength(2);
     expect(questions).toEqual([...new Set(questions)]);
   }
+  // The listener has begun after the time of Temporal: it is found again, with its event.
+  await sendEvent(2);
+  expect(await ended(heard)).toMatchObject({ status: 'completed', output: [1, 2] });
   await decide(late, 'first');
   expect(await ended(late)).toMatchObject({ status: 'faulted' });
 });

@@ -1,16 +1,20 @@
 /**
  * A bare Koa server that executes statements which were recorded from ours, and answers with the rows of the
- * last one: no authentication, no checks. `fork` it with a database's URL; it sends its port.
+ * last one: no authentication, no checks. `fork` it with a database's URL, the statements of each path, and the
+ * address of Temporal; it sends its port.
  */
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Router from '@koa/router';
+import { Client, Connection } from '@temporalio/client';
 import Koa from 'koa';
 import pg from 'pg';
 import type { BareRoute } from '../beside/recorded.ts';
 
-const [databaseUrl, routes] = process.argv.slice(2) as [string, string];
+const [databaseUrl, routes, address] = process.argv.slice(2) as [string, string, string];
 const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 });
+const connection = await Connection.connect({ address });
+const temporal = new Client({ connection });
 const router = new Router();
 for (const { path, statements } of JSON.parse(routes) as BareRoute[]) {
   router.get(path.replace(/\?.*/, ''), async (ctx) => {
@@ -19,7 +23,7 @@ for (const { path, statements } of JSON.parse(routes) as BareRoute[]) {
     ctx.body = rows;
   });
 }
-// A transaction comes with its values.
+// A transaction comes with its values, and with the id of a workflow if it has a signal.
 router.post('/transaction', async (ctx) => {
   const client = await pool.connect();
   let rows: unknown[] = [];
@@ -29,6 +33,8 @@ router.post('/transaction', async (ctx) => {
   } finally {
     client.release();
   }
+  if (typeof ctx.query['signal'] === 'string')
+    await temporal.workflow.getHandle(ctx.query['signal']).signal('decided', { decision: 'approve' });
   ctx.body = rows;
 });
 

@@ -9,6 +9,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { v7 } from 'uuid';
+import { runWorkflowId } from '../../../contracts/temporal.ts';
 import { startProgram, type Program } from '../../support/programs.ts';
 import type { Client } from '../../support/app.ts';
 import { statementsOf, type BareRoute } from './recorded.ts';
@@ -27,6 +28,8 @@ const LISTED = 60;
 /** Runs that are started together. */
 const AT_ONCE = 32;
 const DECIDE = 'POST /hitl/tasks/{id}/decision';
+/** The same, where the bare server sends a signal to the run as well. */
+const DECIDE_AND_SIGNAL = `${DECIDE}, both signal`;
 /** Those that have an aim: as many requests a second as 0.6 times the bare server. */
 export const API_AIMS = ['GET /hitl/tasks', 'GET /agents/{id}', 'GET /runs/{id}', DECIDE];
 
@@ -55,7 +58,7 @@ export interface ApiOptions {
 }
 
 type Call = () => Promise<void>;
-type Turns = Record<'ours' | 'bare', Load[]>;
+const BOTH = ['ours', 'bare'] as const;
 
 /** By method and path template. */
 export async function measureApi(
@@ -73,12 +76,13 @@ export async function measureApi(
   try {
     for (const [name, { path, statements }] of routes) {
       if (!measures(name)) continue;
-      const turns = await inTurns(rounds, (server) =>
+      const turns = await inTurns(BOTH, rounds, (server) =>
         servers[server].load(() => () => servers[server].call(path), seconds * 1_000),
       );
       measured[name] = { statements: statements.map(({ text }) => text), ...medians(turns) };
     }
-    if (measures(DECIDE)) measured[DECIDE] = await measureDecisions(world, admin, servers, rounds);
+    if (measures(DECIDE) || measures(DECIDE_AND_SIGNAL))
+      Object.assign(measured, await measureDecisions(world, admin, servers, rounds));
     return measured;
   } finally {
     await Promise.all([servers.ours.stop(), servers.bare.stop()]);
@@ -90,25 +94,34 @@ async function measureDecisions(
   admin: Client,
   servers: Record<'ours' | 'bare', Server>,
   rounds: number,
-): Promise<ApiMeasure> {
-  const [first, ...waiting] = await waitingTasks(world, 2 * (FIRST_DECISIONS + rounds * DECISIONS) + 1);
+): Promise<Record<string, ApiMeasure>> {
+  const kinds = ['ours', 'bare', 'signalling'] as const;
+  const count = kinds.length * (FIRST_DECISIONS + rounds * DECISIONS) + 1;
+  const [first, ...waiting] = await waitingTasks(world, count);
   if (first === undefined) throw new Error('no task waits');
   // The runs of our decisions would go on beside the measurement, those of the others would not.
   await world.platform.stopWorker();
   const recorded = await recordedDecision(admin, first);
+  const { ours, bare } = servers;
   const decide = {
-    ours: ({ id }: WaitingTask) => servers.ours.call(`/hitl/tasks/${id}/decision`, '{"decision":"approve"}'),
-    bare: (task: WaitingTask) => servers.bare.call('/transaction', recorded.of(task)),
+    ours: ({ id }: WaitingTask) => ours.call(`/hitl/tasks/${id}/decision`, '{"decision":"approve"}'),
+    bare: (task: WaitingTask) => bare.call('/transaction', recorded.of(task)),
+    signalling: (task: WaitingTask) =>
+      bare.call(`/transaction?signal=${runWorkflowId(task.run_id)}`, recorded.of(task)),
   };
-  const turns = await inTurns(rounds, (server, round) => {
+  const turns = await inTurns(kinds, rounds, (kind, round) => {
     const tasks = waiting.splice(0, round === 0 ? FIRST_DECISIONS : DECISIONS);
-    return servers[server].load(() => {
+    return servers[kind === 'ours' ? 'ours' : 'bare'].load(() => {
       const task = tasks.pop();
-      return task === undefined ? null : () => decide[server](task);
+      return task === undefined ? null : () => decide[kind](task);
     });
   });
   await world.platform.startWorker();
-  return { statements: recorded.statements, ...medians(turns) };
+  const { statements } = recorded;
+  return {
+    [DECIDE]: { statements, ...medians(turns) },
+    [DECIDE_AND_SIGNAL]: { statements, ...medians({ ...turns, bare: turns.signalling }) },
+  };
 }
 
 /** Of records and lists that the world has. */
@@ -130,7 +143,7 @@ const READS: Record<string, (of: Subjects) => string> = {
   'GET /workflows/{id}': ({ workflow }) => `/workflows/${workflow}`,
   'GET /runs/{id}/logs': ({ run }) => `/runs/${run}/logs`,
 };
-export const API_NAMES = [...Object.keys(READS), DECIDE];
+export const API_NAMES = [...Object.keys(READS), DECIDE, DECIDE_AND_SIGNAL];
 
 /** By name. */
 async function recordedReads(admin: Client, task: string): Promise<Map<string, BareRoute>> {
@@ -207,7 +220,7 @@ interface Server {
 }
 
 async function startServers(
-  { platform }: World,
+  { platform, temporalAddress }: World,
   routes: BareRoute[],
   token: string,
 ): Promise<Record<'ours' | 'bare', Server>> {
@@ -215,6 +228,7 @@ async function startServers(
   const bare = fork(fileURLToPath(new URL('../baseline/bare-api.ts', import.meta.url)), [
     platform.databaseUrl,
     JSON.stringify(routes),
+    temporalAddress,
   ]);
   const [port] = (await once(bare, 'message')) as [number];
   return {
@@ -272,20 +286,21 @@ function processorMs(pid: number): number {
 }
 
 /** `rounds` turns of each, after one that compiles. */
-async function inTurns(
+async function inTurns<K extends string>(
+  kinds: readonly K[],
   rounds: number,
-  turn: (server: 'ours' | 'bare', round: number) => Promise<Load>,
-): Promise<Turns> {
-  const turns: Turns = { ours: [], bare: [] };
+  turn: (kind: K, round: number) => Promise<Load>,
+): Promise<Record<K, Load[]>> {
+  const turns = Object.fromEntries(kinds.map((kind) => [kind, []])) as unknown as Record<K, Load[]>;
   for (let round = 0; round <= rounds; round++)
-    for (const server of ['ours', 'bare'] as const) {
-      const load = await turn(server, round);
-      if (round > 0) turns[server].push(load);
+    for (const kind of kinds) {
+      const load = await turn(kind, round);
+      if (round > 0) turns[kind].push(load);
     }
   return turns;
 }
 
-function medians(turns: Turns): Pick<ApiMeasure, 'ours' | 'bare'> {
+function medians(turns: Record<'ours' | 'bare', Load[]>): Pick<ApiMeasure, 'ours' | 'bare'> {
   const median = (loads: Load[], what: keyof Load): number =>
     percentile(
       loads.map((load) => load[what]),
