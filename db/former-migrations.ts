@@ -1,4 +1,5 @@
 /** The migrations that the initial schema replaced, and how a database that has run them is adopted. */
+import { Refused } from './database-failure.ts';
 import { migrationNames } from './migrations/index.ts';
 
 const [initialSchema = ''] = migrationNames;
@@ -49,7 +50,7 @@ const formerNames = [
 export const isFormer = (name: string): boolean => formerNames.includes(name);
 
 /** Why `migrate` refuses to change a database. */
-export class MigrationRefused extends Error {}
+export class MigrationRefused extends Refused {}
 
 /**
  * Whether the database has the initial schema under the old names, because it ran all former migrations. A

@@ -3,9 +3,10 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import pg from 'pg';
 
+import { databaseFailure } from './database-failure.ts';
 import { divideLog } from './divide-log.ts';
 import { applyFunctions, changedFunctions, functionsAreCurrent } from './apply-functions.ts';
-import { MigrationRefused, ranAllFormer } from './former-migrations.ts';
+import { ranAllFormer } from './former-migrations.ts';
 import { MIGRATION_TABLE, readMigrationState, type MigrationState } from './migration-state.ts';
 import { migrationNames, migrations } from './migrations/index.ts';
 
@@ -105,17 +106,6 @@ async function bringUpToDate(
   }
 }
 
-/** The reason of a failure. Connection errors have no useful stack. */
-function reasonOf(error: unknown): string {
-  // One error for each address of the host.
-  if (error instanceof AggregateError && error.errors.length > 0)
-    return error.errors.map(reasonOf).join(', ');
-  if (!(error instanceof Error)) return String(error);
-  if (error instanceof MigrationRefused) return error.message;
-  const code = 'code' in error ? String(error.code) : '';
-  return 'syscall' in error || /^(28|3D|57P)/.test(code) ? error.message : (error.stack ?? error.message);
-}
-
 if (import.meta.main) {
   // Only the program needs the settings; as a module this file receives the URL.
   const { loadEnv } = await import('../config/env.ts');
@@ -126,10 +116,7 @@ if (import.meta.main) {
   }
   const isDry = process.argv.includes('--dry-run');
   const done = await (isDry ? pendingMigrations(url) : migrate(url)).catch((error: unknown) => {
-    const { host, pathname } = new URL(url);
-    process.stderr.write(
-      `Cannot migrate the database ${JSON.stringify(pathname.slice(1))} on ${host}: ${reasonOf(error)}\n`,
-    );
+    process.stderr.write(`${databaseFailure('migrate', url, error)}\n`);
     process.exit(1);
   });
   const lines = [

@@ -6,18 +6,21 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { parseEnv, type Env, type EnvSource } from '../config/env.ts';
+import { databaseFailure } from '../db/database-failure.ts';
 import { checkValueOf, describeWrong } from '../domain/secrets/check-value.ts';
 import { generateEncryptionKeys, keptSecret, KEYS_FILE } from './data-dir.ts';
 
 /**
  * @returns the setting, if it is not in the environment
- * @throws Error if the database is encrypted with other keys
+ * @throws Error if the database cannot be read, or is encrypted with other keys
  */
 export async function encryptionKeysFor(env: Env, dataDir: string, databaseUrl: string): Promise<EnvSource> {
   const path = join(dataDir, KEYS_FILE);
   const isGiven = env.ENCRYPTION_KEYS.length > 0;
   const hasFile = existsSync(path) && readFileSync(path, 'utf8').trim() !== '';
-  const { used, checks } = await readKeyRecords(databaseUrl);
+  const { used, checks } = await readKeyRecords(databaseUrl).catch((error: unknown) => {
+    throw new Error(databaseFailure('read', databaseUrl, error), { cause: error });
+  });
   if (!isGiven && !hasFile && used.length > 0)
     throw new Error(
       `the database has data that is encrypted with ${used.map((id) => `"${id}"`).join(' and ')}, and ` +

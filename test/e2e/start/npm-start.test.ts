@@ -125,7 +125,7 @@ describe('npm start with an unreachable server', () => {
       );
       expect(await starting.exited).toBe(1);
       expect(starting.output()).toContain(
-        'Cannot migrate the database "mine" on 127.0.0.1:1: connect ECONNREFUSED',
+        'Cannot read the database "mine" on 127.0.0.1:1: connect ECONNREFUSED',
       );
       expect(starting.output()).not.toMatch(/the-password|\n +at /);
       expect(await alone.running()).toEqual([]);
