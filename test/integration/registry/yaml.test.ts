@@ -172,9 +172,10 @@ test.each([
   const text = texts[title] ?? '';
   // Large bodies of one person would wait for each other.
   const mallory = await app.as(await app.createUser());
+  const oscar = await app.as(await app.createUser());
   const [bare, inside] = await Promise.all([
     mallory.post('/workflows/validate', text, yaml()),
-    mallory.post('/workflows/validate', { definition: text }),
+    oscar.post('/workflows/validate', { definition: text }),
   ]);
   expect([bare.status, bare.body.code]).toEqual([400, code]);
   expect([inside.status, inside.body.errors[0].code]).toEqual([422, code]);

@@ -16,7 +16,12 @@ export async function startGraphCounterpart(): Promise<Counterpart> {
     const path = request.path.split('?')[0] ?? '';
     const credential = request.headers.authorization ?? '';
     const [, threadId = ''] = /^\/threads\/([^/]+)/.exec(path) ?? [];
-    if (path === '/threads') calls.push({ key: String(request.headers['idempotency-key']), credential });
+    // A call has begun when its run has: one that is cancelled before has nothing to leave.
+    const begins =
+      typeof behaviour === 'object'
+        ? path === '/threads'
+        : path.endsWith('/runs') && request.method === 'POST';
+    if (begins) calls.push({ key: String(request.headers['idempotency-key']), credential });
     if (typeof behaviour === 'object')
       return sendJson(response, { detail: `${behaviour.says} ${credential}` }, behaviour.refuse);
     const runOf = (): object => ({

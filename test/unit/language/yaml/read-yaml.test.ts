@@ -107,7 +107,7 @@ test.each([
 ])('hostile text is read or refused in bounded time: %s', (_title, text, code) => {
   const clock = processorClock();
   const result = read(text);
-  expect(clock()).toBeLessThan(3_000);
+  expect(clock()).toBeLessThan(10_000);
   if (code === undefined) expect(result).toEqual(expect.any(Object));
   else expect(result).toEqual(expect.stringMatching(new RegExp(`^${code}: `)));
 });
@@ -117,7 +117,7 @@ test('places behind aliases of a large text are found in bounded time', () => {
   const clock = processorClock();
   const { placeOf } = readYaml(`f: [${repeated('x,', 100_000)}]\na0: &a0 {x: 1}\n${chain}`);
   for (let n = 0; n < 200; n++) expect(placeOf(`/a12${'/x'.repeat(13)}`)).toEqual({ line: 2, column: 10 });
-  expect(clock()).toBeLessThan(3_000);
+  expect(clock()).toBeLessThan(10_000);
 });
 
 test('the bounds fit the largest definition that people write', () => {
