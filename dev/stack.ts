@@ -245,6 +245,7 @@ async function temporalOf(
         abort,
         codecEndpoint,
         progress: print,
+        stuck: (reason) => print(`Temporal: ${reason}`),
         port: last?.port ?? env.TEMPORAL_PORT,
         uiPort: last?.uiPort ?? env.TEMPORAL_UI_PORT,
         otherPorts: last?.otherPorts,

@@ -20,6 +20,7 @@ import {
 } from './os-process.ts';
 import { choosePort, startOnFreePorts } from './ports.ts';
 import { findTemporalBinary, type Progress } from './temporal-binary.ts';
+import { endWhenStuck } from './temporal-watch.ts';
 
 export type TemporalOptions = {
   /**
@@ -40,6 +41,8 @@ export type TemporalOptions = {
   /** Endpoint with which the UI decrypts payloads. */
   codecEndpoint?: string;
   progress?: Progress;
+  /** Called when the server has to be ended because it is stuck (`temporal-watch.ts`). */
+  stuck?: (reason: string) => void;
   /** Called once the process exists, before it serves. */
   spawned?: (pid: number) => Promise<void>;
   /** Aborts a download or build. */
@@ -119,6 +122,8 @@ async function startServer(
     await stop();
     throw error;
   }
+  const { exited } = server;
+  void endWhenStuck({ address, exited, stop }, { report: options.stuck ?? (() => {}) });
   return {
     address,
     port: ports.port,
@@ -126,7 +131,7 @@ async function startServer(
     uiPort: ports.uiPort,
     otherPorts: [ports.httpPort, ports.metricsPort],
     pid: server.pid,
-    exited: server.exited,
+    exited,
     stop,
   };
 }

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { isAlive } from '../../dev/os-process.ts';
 import { startPostgres } from '../../dev/postgres.ts';
-import { startTemporal } from '../../dev/temporal.ts';
+import { startTemporal, type TemporalOptions } from '../../dev/temporal.ts';
 import { publish } from './run-folder.ts';
 import { namespaceNames, templateDatabase, type Service } from './servers.ts';
 
@@ -62,15 +62,31 @@ async function postgres() {
 
 async function temporal(dynamicConfig: Record<string, number | string>) {
   const namespaces = dynamicConfig === smallHistory ? namespaceNames.slice(0, 5) : namespaceNames;
-  const server = await startTemporal({
-    dataDir: join(folder, `${service}-data`),
-    port: 0,
-    uiPort: 0,
-    throwaway: true,
-    namespaces,
-    dynamicConfig,
-  });
-  return { shared: { address: server.address, uiUrl: server.uiUrl }, stop: server.stop };
+  const start = (ports: Pick<TemporalOptions, 'port' | 'uiPort' | 'otherPorts'>) =>
+    startTemporal({
+      dataDir: join(folder, `${service}-data`),
+      ...ports,
+      throwaway: true,
+      namespaces,
+      dynamicConfig,
+      stuck: (reason) => process.stderr.write(`Temporal: ${reason}\n`),
+    });
+  let server = await start({ port: 0, uiPort: 0 });
+  const stopped = new AbortController();
+  // One that is stuck ends, and goes on with the same data at the same address, as in `npm start`.
+  const keepRunning = async (): Promise<void> => {
+    for (;;) {
+      await server.exited;
+      if (stopped.signal.aborted) return;
+      server = await start(server);
+    }
+  };
+  void keepRunning();
+  const stop = async (): Promise<void> => {
+    stopped.abort();
+    await server.stop();
+  };
+  return { shared: { address: server.address, uiUrl: server.uiUrl }, stop };
 }
 
 /** A killed jest runs no teardown. */
