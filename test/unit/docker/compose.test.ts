@@ -11,6 +11,7 @@ type Service = {
   image: string;
   command?: string[];
   entrypoint?: string[];
+  env_file?: { path: string; required: boolean }[];
   environment?: Record<string, string | number>;
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { test: string[] };
@@ -27,6 +28,29 @@ const { services, volumes } = parse(text, { merge: true }) as {
 };
 const all = Object.entries(services);
 const endingServices = ['temporal-schema', 'temporal-namespace', 'migrate'];
+/** What `.env` must have. */
+const required: Record<string, string> = {
+  POSTGRES_PASSWORD: 'secret',
+  FILES_S3_SECRET_ACCESS_KEY: 'secret',
+  ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
+  ADMIN_PASSWORD: 'a long password',
+  METRICS_TOKEN: 'm'.repeat(32),
+  TEMPORAL_UI_CLIENT_SECRET: 'u'.repeat(32),
+  SANDBOX_TOKEN: 's'.repeat(32),
+};
+
+/** The environment of a service's containers, with this `.env`: `environment` wins over `env_file`. */
+function environmentOf(name: string, file: Record<string, string>): Record<string, string> {
+  const { env_file: files = [], environment = {} } = services[name]!;
+  const given = Object.entries(environment).map(([setting, value]) => [
+    setting,
+    String(value).replaceAll(
+      /\$\{(\w+)(?::?[-?]([^}]*))?\}/g,
+      (_match, variable: string, fallback = '') => file[variable] ?? String(fallback),
+    ),
+  ]);
+  return { ...(files.some(({ path }) => path === '.env') ? file : {}), ...Object.fromEntries(given) };
+}
 
 describe('docker-compose.yml', () => {
   test('has every process of the platform', () => {
@@ -93,27 +117,43 @@ describe('docker-compose.yml', () => {
     (name) => {
       const { environment = {} } = services[name]!;
       expect(Object.keys(environment).filter((setting) => !settingNames.includes(setting))).toEqual([]);
-      const given: Record<string, string> = {
-        POSTGRES_PASSWORD: 'secret',
-        FILES_S3_SECRET_ACCESS_KEY: 'secret',
-        ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
-        ADMIN_PASSWORD: 'a long password',
-        METRICS_TOKEN: 'm'.repeat(32),
-        TEMPORAL_UI_CLIENT_SECRET: 'u'.repeat(32),
-        SANDBOX_TOKEN: 's'.repeat(32),
-      };
-      const source = Object.fromEntries(
-        Object.entries(environment).map(([setting, value]) => [
-          setting,
-          String(value).replaceAll(
-            /\$\{(\w+)(?::?[-?]([^}]*))?\}/g,
-            (_match, variable: string, fallback = '') => given[variable] ?? String(fallback),
-          ),
-        ]),
-      );
-      expect(parseEnv(source)).toHaveProperty('env');
+      expect(parseEnv(environmentOf(name, required))).toHaveProperty('env');
     },
   );
+
+  // What the file itself decides: addresses inside of its network, and what only some processes may have.
+  const FIXED = [
+    'A2A_GRPC_PORT',
+    'DATABASE_URL',
+    'HOST',
+    'OPENID_BACKCHANNEL_URL',
+    'PORT',
+    'TEMPORAL_ADDRESS',
+    'TEMPORAL_UI_CLIENT_ID',
+  ];
+  test.each([
+    ['api', ['SANDBOX_TOKEN']],
+    ['worker', ['SANDBOX_TOKEN', 'WORKER_METRICS_ADDRESS']],
+    ['migrate', ['SANDBOX_TOKEN']],
+    ['sandbox-worker', ['SANDBOX_ENGINE', 'SANDBOX_GUARD_ADDRESS']],
+  ])('gives %s every setting of .env, apart from addresses inside of the network', (name, fixed) => {
+    const file = Object.fromEntries(settingNames.map((setting) => [setting, `${setting} of the file`]));
+    const environment = environmentOf(name, file);
+    const others = settingNames.filter((setting) => !environment[setting]?.includes(file[setting] ?? ''));
+    expect(others.toSorted()).toEqual([...FIXED, ...fixed].toSorted());
+  });
+
+  test('starts without a file .env, as far as what it must have is in the environment', () => {
+    for (const name of ['api', 'worker', 'migrate', 'sandbox-worker'])
+      expect(services[name]?.env_file).toEqual([{ path: '.env', required: false }]);
+  });
+
+  test('gives the guard each setting that it reads', () => {
+    const ofGuard = settingNames.filter(
+      (setting) => /^SANDBOX_(?!TASK_QUEUE|CONCURRENCY|KEEP_HOURS)/.test(setting) || setting === 'LOG_LEVEL',
+    );
+    expect(Object.keys(services['engine-guard']?.environment ?? {}).toSorted()).toEqual(ofGuard.toSorted());
+  });
 
   test('reads no variable that .env.example lacks', () => {
     const example = read('.env.example');
@@ -191,7 +231,7 @@ describe('monitoring', () => {
       WORKER_METRICS_ADDRESS: '0.0.0.0:9464',
       DATABASE_URL: expect.any(String),
     });
-    expect(services['api']?.environment).not.toHaveProperty('WORKER_METRICS_ADDRESS');
+    expect(environmentOf('api', required)).not.toHaveProperty('WORKER_METRICS_ADDRESS');
     expect(text).toMatch(/^secrets:\n {2}metrics_token:\n {4}environment: METRICS_TOKEN$/m);
   });
 
