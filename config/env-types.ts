@@ -22,9 +22,15 @@ export function switchOn() {
     .transform((value) => value === 'true' || value === '1');
 }
 
-/** The most of something; 0 stands for no limit. */
-export function quota(standard: number) {
-  return z.coerce.number().int().min(0).max(1e15).default(standard);
+/** The most of something; 0 stands for no limit. `least` and `most`: of a limit, if there is one. */
+export function quota(standard: number, { least = 1, most = 1e15 }: { least?: number; most?: number } = {}) {
+  return z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(most)
+    .refine((limit) => limit === 0 || limit >= least, `must be 0 (no limit), or ${least} at least`)
+    .default(standard);
 }
 
 /** A token that replaces a login, so it must be hard to guess. */

@@ -32,10 +32,18 @@ export type QuotaName = (typeof QUOTA_NAMES)[number];
 export const QUOTA_UNITS = ['run', 'agent', 'workflow', 'process'] as const;
 export type QuotaUnit = (typeof QUOTA_UNITS)[number];
 
-const amount = z.int().min(1).max(1e15);
+/** The least number of events in which a run can do anything. */
+const MIN_RUN_EVENTS = 100;
+const amount = z.int().min(0).max(1e15);
 const amounts: Partial<Record<QuotaName, z.ZodInt>> = {
-  descendants: z.int().min(0).max(1_000_000),
-  run_events: z.int().min(100).max(10_000_000),
+  run_events: z
+    .int()
+    .min(0)
+    .max(10_000_000)
+    .refine(
+      (limit) => limit === 0 || limit >= MIN_RUN_EVENTS,
+      `must be 0 (no limit), or ${MIN_RUN_EVENTS} at least`,
+    ),
 };
 
 function fieldsOf<Name extends QuotaName>(names: readonly Name[]) {
@@ -47,8 +55,12 @@ function fieldsOf<Name extends QuotaName>(names: readonly Name[]) {
 }
 
 /** What replaces the settings for a user. */
-export const userQuotas = z.strictObject(fieldsOf(USER_QUOTAS)).meta({ id: 'UserQuotas' });
+export const userQuotas = z
+  .strictObject(fieldsOf(USER_QUOTAS))
+  .meta({ id: 'UserQuotas', description: 'What replaces the settings of quotas. 0: no limit.' });
 /** What replaces the settings for a team. */
-export const teamQuotas = z.strictObject(fieldsOf(TEAM_QUOTAS)).meta({ id: 'TeamQuotas' });
+export const teamQuotas = z
+  .strictObject(fieldsOf(TEAM_QUOTAS))
+  .meta({ id: 'TeamQuotas', description: 'What replaces the settings of quotas. 0: no limit.' });
 
 export type Quotas = z.infer<typeof userQuotas>;

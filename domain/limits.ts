@@ -62,6 +62,9 @@ function ofObject(
   return { quota, scope, setting, limit: own === null ? limit : Number(own), own: own !== null };
 }
 
+/** 0 stands for no limit. */
+const isAbove = (used: number, limit: number): boolean => limit > 0 && used > limit;
+
 /** Call after a version was added or its content changed. */
 export async function checkVersionLimits(
   em: EntityManager,
@@ -87,7 +90,7 @@ export async function checkVersionLimits(
     );
   }
   const reached = ofObject('agent_versions', row, 'AGENT_MAX_VERSIONS', limits.AGENT_MAX_VERSIONS);
-  if (change.added && row.versions > reached.limit)
+  if (change.added && isAbove(row.versions, reached.limit))
     throw quotaReached(reached, 'The agent has as many versions as it may', 'Register another agent.');
   if (row.too_large) {
     throw limitReached(
@@ -132,7 +135,7 @@ export async function checkRevisionLimit(
     'WORKFLOW_MAX_REVISIONS',
     limits.WORKFLOW_MAX_REVISIONS,
   );
-  if (workflow.revision <= reached.limit) return;
+  if (!isAbove(workflow.revision, reached.limit)) return;
   throw quotaReached(reached, 'The workflow has as many revisions as it may', 'Create another workflow.');
 }
 

@@ -157,7 +157,9 @@ function runArgs(
   { baseUrl, maxRunEvents, shortCallMs = 0, processQueue }: GatewayOptions,
   attributes: boolean,
 ): RunArgs & { run_id: string } {
-  const maxEvents = run.max_events ?? maxRunEvents;
+  const limit = run.max_events ?? maxRunEvents;
+  // Workflow code knows numbers only; without one it takes its own.
+  const maxEvents = limit === 0 ? Number.MAX_SAFE_INTEGER : limit;
   return {
     run_id: run.run_id,
     start: run,

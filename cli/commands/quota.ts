@@ -53,7 +53,8 @@ function quotasIn(given: readonly string[]): Record<string, number | null> {
 
 const set = command({
   brief: 'Give a user or a team limits of its own, or those of the settings again; for admins',
-  details: '`cadenza quota list` has the names: `cadenza quota set --user ada --limit files=100`.',
+  details:
+    '`cadenza quota list` has the names: `cadenza quota set --user ada --limit files=100`. 0 is no limit.',
   flags: {
     team: text('Of this team', 'TEAM'),
     user: text('Of this user', 'USER'),

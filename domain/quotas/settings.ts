@@ -7,7 +7,7 @@ interface QuotaSettings extends Partial<Record<QuotaScope, keyof Env>> {
   per?: QuotaUnit;
 }
 
-/** 0 stands for no limit, except for `descendants`. */
+/** 0 stands for no limit. */
 export const QUOTA_SETTINGS = {
   live_runs: {
     user: 'USER_MAX_LIVE_RUNS',

@@ -77,12 +77,12 @@ export async function readQuotas(
     const setting = settingOf(name, scope);
     if (setting === undefined) return [];
     const own = row[`${name}_own`] ?? null;
-    const standard = limits[setting] === 0 && name !== 'descendants' ? null : limits[setting];
+    const limit = own === null ? limits[setting] : Number(own);
     return {
       name,
       scope,
       per: unitOf(name),
-      limit: own === null ? standard : Number(own),
+      limit: limit === 0 ? null : limit,
       used: name === 'streams' ? streams : Number(row[name] ?? 0),
       setting,
       own: own !== null,

@@ -15,7 +15,7 @@ import { QUOTA_SETTINGS, type QuotaEnv } from '../quotas/settings.ts';
 export const MAX_RETRIES = 100;
 
 export interface RunLimits {
-  /** Runs below one root run. */
+  /** Runs below one root run; 0: no limit. */
   maxDescendants: number;
   /** Runs from the root to the deepest one, including both. */
   maxDepth: number;
@@ -96,7 +96,7 @@ export async function countDescendant(
   if (!root) return;
   const { own } = root;
   const max = own === null ? limits.maxDescendants : Number(own);
-  if (root.tree_runs <= max) return;
+  if (max === 0 || root.tree_runs <= max) return;
   const source = own === null ? 'RUN_MAX_DESCENDANTS' : 'quota descendants';
   throw fault('runtime', `A run may have at most ${max} descendants (${source})`);
 }

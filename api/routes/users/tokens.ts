@@ -89,7 +89,7 @@ function createEndpoint(env: AppDeps['env']): Endpoint {
     description:
       'Send it as `Authorization: Bearer cdz_…`. Requires a log-in at most 5 minutes ago, else 401 ' +
       '`login_too_old`. It ends at `expires_at` (at most `TOKEN_MAX_DAYS` away), when your password is ' +
-      'changed or reset, and when you are disabled. You can have at most 100.',
+      'changed or reset, and when you are disabled. You can have at most `USER_MAX_TOKENS`.',
     tags: ['users'],
     role: 'viewer',
     body: z.object({ name: text({ min: 1, max: 100 }), scopes: scopeList, expires_at: instant }),

@@ -309,7 +309,7 @@ test('only administrators set quotas, which the audit log shows', async () => {
   const team = (await admin.post('/teams', { name: `set-${ann.user.username}`, admin: ann.user.id })).body;
   expect((await ann.client.patch(path, { quotas: { files: 9 } })).status).toBe(403);
   expect((await ann.client.patch(`/teams/${team.id}`, { quotas: { files: 9 } })).status).toBe(403);
-  expect((await admin.patch(path, { quotas: { files: 0 } })).status).toBe(422);
+  expect((await admin.patch(path, { quotas: { files: -1 } })).status).toBe(422);
   expect((await admin.patch(path, { quotas: { unknown: 1 } })).status).toBe(422);
   expect((await admin.patch(path, { quotas: { secrets: null } })).body.quotas).toEqual({ files: 7 });
   expect((await admin.patch(path, { quotas: null })).body.quotas).toBeNull();

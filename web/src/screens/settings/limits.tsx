@@ -57,7 +57,7 @@ const columns: Column<QuotaState>[] = [
     cell: ({ used, limit }) => (
       <span
         class={css['usageBar']}
-        style={{ inlineSize: `${limit === null || limit === 0 ? 0 : Math.min(100, (100 * used) / limit)}%` }}
+        style={{ inlineSize: `${limit === null ? 0 : Math.min(100, (100 * used) / limit)}%` }}
       />
     ),
   },

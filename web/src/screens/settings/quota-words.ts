@@ -37,6 +37,6 @@ export const words = {
   help: 'What you and your teams may have at once. Beyond a limit, requests are refused until there is room.',
   button: 'Limits',
   title: (name: string) => `Limits of ${name}`,
-  formHelp: 'Empty: the limit of the settings.',
+  formHelp: 'Empty: the limit of the settings. 0: no limit.',
   save: 'Save',
 };
