@@ -14,13 +14,12 @@ import { wrongTotals } from '../../../domain/quotas/file-totals.ts';
 import { describeWrong } from '../../../domain/secrets/check-value.ts';
 import { wrongKeys } from '../../../domain/secrets/key-check.ts';
 import { missingKeys, neededKeys } from '../../../domain/secrets/key-use.ts';
+import { connectionsFinding, readConnections } from './connections.ts';
 import { clockFinding, error, ok, warn, type Finding } from './finding.ts';
 
 /** With which all tests run. */
 const TESTED = 18;
 const OLDEST = 16;
-/** Beside its pool, each process has so many connections that listen. */
-const LISTENING = 5;
 
 export async function databaseFindings(em: EntityManager, env: Env): Promise<Finding[]> {
   const server = await serverFindings(em, env);
@@ -40,20 +39,15 @@ export async function databaseFindings(em: EntityManager, env: Env): Promise<Fin
 
 async function serverFindings(em: EntityManager, env: Env): Promise<Finding[]> {
   const sent = Date.now();
-  const [row] = await em.execute<{ version: number; now: number; most: number; used: number }[]>(
+  const [row] = await em.execute<{ version: number; now: number }[]>(
     `select current_setting('server_version_num')::int as version,
-            (extract(epoch from clock_timestamp()) * 1000)::float8 as now,
-            current_setting('max_connections')::int as most,
-            (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as used`,
+            (extract(epoch from clock_timestamp()) * 1000)::float8 as now`,
   );
   const answered = Date.now();
   if (row === undefined) throw new Error('PostgreSQL gave no answer');
   const major = Math.floor(row.version / 10_000);
   const version = `version ${major}`;
   const hint = `${version}; Cadenza is tested with ${TESTED}.`;
-  const left = row.most - row.used;
-  const connections = `${row.used} of ${row.most} connections are in use`;
-  const wanted = env.DATABASE_POOL_SIZE + LISTENING;
   return [
     major < OLDEST
       ? error('postgresql', `${hint} Upgrade PostgreSQL to ${TESTED}.`)
@@ -61,13 +55,7 @@ async function serverFindings(em: EntityManager, env: Env): Promise<Finding[]> {
         ? warn('postgresql', hint)
         : ok('postgresql', version),
     clockFinding('clock of postgresql', row.now - (sent + answered) / 2, (answered - sent) / 2),
-    left < wanted
-      ? warn(
-          'connections',
-          `${connections}, and one more process needs up to ${wanted} (DATABASE_POOL_SIZE): ` +
-            'raise max_connections, or lower DATABASE_POOL_SIZE.',
-        )
-      : ok('connections', connections),
+    connectionsFinding(await readConnections(em), env.DATABASE_POOL_SIZE),
   ];
 }
 

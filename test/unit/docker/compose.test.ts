@@ -205,6 +205,19 @@ describe('docker-compose.yml', () => {
     expect(text).not.toContain('TEMPORAL_CODEC_TOKEN');
   });
 
+  test('has connections for Temporal and two copies of each program', () => {
+    const most = Number(/max_connections=\$\{POSTGRES_MAX_CONNECTIONS:-(\d+)\}/.exec(text)?.[1]);
+    const { SQL_MAX_CONNS: store, SQL_VIS_MAX_CONNS: visibility } = services['temporal']?.environment ?? {};
+    // Frontend, history, matching and worker.
+    const ofTemporal = 4 * (Number(store) + Number(visibility));
+    const { env } = parseEnv({}) as { env: { DATABASE_POOL_SIZE: number } };
+    const copies = ['api', 'worker', 'sandbox-worker'].length * 2;
+    expect(most).toBeGreaterThanOrEqual(ofTemporal + copies * (env.DATABASE_POOL_SIZE + 1) + 20);
+    expect(read('docs/operations.md')).toContain(
+      `\`POSTGRES_MAX_CONNECTIONS\` (${most}): ${ofTemporal} for Temporal`,
+    );
+  });
+
   test('registers the search attributes that the code uses', () => {
     const script = read('docker/temporal-namespace.sh');
     for (const name of Object.values(SEARCH_ATTRIBUTES)) expect(script).toContain(name);
