@@ -13,6 +13,7 @@ import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
+import { schemaIsThere } from './schema-is-there.ts';
 
 /** Connects to nothing yet, but for a file store that says so itself. */
 export async function openResources(env: ServerEnv, logger: Logger) {
@@ -55,7 +56,10 @@ export async function openResources(env: ServerEnv, logger: Logger) {
         throw error;
       })),
     endedCalls: listenForEndedCalls(env.DATABASE_URL, logger),
-    /** Resolves once database, keys and file store fit together. Ends the process if they never will. */
-    settled: () => settleProcess({ fork, files, logger }, env),
+    /** Resolves once schema, keys and file store fit together. Ends the process if the last two never will. */
+    async settled(): Promise<void> {
+      await schemaIsThere(fork, logger);
+      await settleProcess({ fork, files, logger }, env);
+    },
   };
 }

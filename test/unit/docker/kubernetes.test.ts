@@ -19,6 +19,7 @@ const find = (kind: string, name: string): Json =>
   objects.find((object) => object['kind'] === kind && object['metadata'].name === name) ?? {};
 const pods = ['cadenza-api', 'cadenza-worker'].map((name) => [name, find('Deployment', name)] as const);
 const programs = [...pods, ['cadenza-migrate', find('Job', 'cadenza-migrate')] as const];
+const server = ['cadenza-server', find('Deployment', 'cadenza-server')] as const;
 
 test('kustomize takes every file', () => {
   const { resources: listed } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as Json;
@@ -32,12 +33,15 @@ test('settings exist and are valid, and none of them is a secret', () => {
   expect(Object.keys(data).filter((name) => /PASSWORD|KEY|TOKEN|SECRET|DATABASE_URL/.test(name))).toEqual([]);
 });
 
-describe.each(programs)('%s', (_name, { spec }) => {
+test.each(programs)('%s is a program of the image', (_name, { spec }) => {
+  expect(read('docker/entrypoint.sh')).toContain(`  ${spec.template.spec.containers[0].args[0]}) exec`);
+});
+
+describe.each([...programs, server])('%s', (_name, { spec }) => {
   const pod = spec.template.spec;
   const [container] = pod.containers;
 
-  test('is a program of the image, with settings and secrets by reference', () => {
-    expect(read('docker/entrypoint.sh')).toContain(`  ${container.args[0]}) exec`);
+  test('has the image, and settings and secrets by reference', () => {
     expect(container.image).toBe('cadenza');
     expect(container.envFrom).toEqual([
       { configMapRef: { name: 'cadenza-settings' } },
@@ -101,7 +105,90 @@ describe.each(pods)('%s', (name, { spec }) => {
       const [address] = container.env.filter((entry: Json) => entry['name'] === 'WORKER_METRICS_ADDRESS');
       expect(address.value).toBe(`0.0.0.0:${ports['metrics']}`);
     }
-    const open = find('NetworkPolicy', 'cadenza')['spec'].ingress[0].ports.map((port: Json) => port['port']);
-    expect(open).toEqual(expect.arrayContaining(Object.values(ports)));
+    const { podSelector, ingress } = find('NetworkPolicy', name)['spec'];
+    expect(labels).toMatchObject(podSelector.matchLabels);
+    const open = ingress.flatMap((rule: Json) => rule['ports'].map((port: Json) => port['port']));
+    expect(open.toSorted()).toEqual(Object.values(ports).toSorted());
+  });
+});
+
+test('nothing but the api is reached by everybody', () => {
+  const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy');
+  const everybody = policies
+    .flatMap(({ metadata, spec }) =>
+      (spec.ingress ?? []).map((rule: Json) => ({ name: metadata.name, ...rule })),
+    )
+    .filter(({ from }) => from === undefined);
+  expect(everybody.map(({ name }) => name)).toEqual(['cadenza-api']);
+  // The pods of this policy, which are all, are closed unless another one opens them.
+  expect(find('NetworkPolicy', 'cadenza')['spec']).toEqual({
+    podSelector: { matchLabels: { 'app.kubernetes.io/name': 'cadenza' } },
+    policyTypes: ['Ingress'],
+  });
+});
+
+test('the connections of as many copies as the autoscalers allow are what the documentation says', () => {
+  const { data } = find('ConfigMap', 'cadenza-settings');
+  const copies = pods.map(([name]) => find('HorizontalPodAutoscaler', name)['spec'].maxReplicas as number);
+  const sum = copies.reduce((all, one) => all + one, 0) * (Number(data['DATABASE_POOL_SIZE']) + 1);
+  expect(read('docs/operations.md')).toMatch(new RegExp(`take up to ${sum}\\. PostgreSQL's own default`));
+  expect(read('docker/kubernetes/settings.yaml')).toContain(`take up to ${sum} connections`);
+});
+
+describe('an upgrade', () => {
+  /** The commands of a section of docs/operations.md, as lines. */
+  function commandsOf(title: string): string[] {
+    const [, section = ''] = read('docs/operations.md').split(`\n## ${title}\n`);
+    const [text = ''] = section.split('\n## ');
+    return [...text.matchAll(/^```sh\n(.*?)^```$/gms)]
+      .flatMap(([, block = '']) => block.replaceAll('\\\n', '').trim().split('\n'))
+      .map((line) => line.replaceAll(/ +/g, ' '));
+  }
+  const upgrade = commandsOf('Upgrade on Kubernetes');
+  const backup = commandsOf('Back up and restore on Kubernetes');
+
+  test('ends all old workers before new ones start, also by a mere apply', () => {
+    expect(find('Deployment', 'cadenza-worker')['spec'].strategy).toEqual({ type: 'Recreate' });
+    // Copies of the api go on meanwhile.
+    expect(find('Deployment', 'cadenza-api')['spec'].strategy).toMatchObject({
+      type: 'RollingUpdate',
+      rollingUpdate: { maxUnavailable: 0 },
+    });
+    const indexOf = (part: string): number => upgrade.findIndex((line) => line.includes(part));
+    const order = [
+      'scale deployment/cadenza-worker --replicas=0',
+      'wait --for=delete pod',
+      'delete job/cadenza-migrate',
+      'apply -k . -l app.kubernetes.io/component=migrate',
+      'wait --for=condition=complete job/cadenza-migrate',
+      'scale deployment/cadenza-worker --replicas=2',
+    ].map(indexOf);
+    expect(order).toEqual(order.toSorted((one, other) => one - other));
+    expect(order).not.toContain(-1);
+    // An apply does not bring back the number of copies: the autoscaler has it, and does nothing at zero.
+    expect(find('Deployment', 'cadenza-worker')['spec']).not.toHaveProperty('replicas');
+  });
+
+  test('and a backup name what there is', () => {
+    const commands = [...upgrade, ...backup].join('\n');
+    const named = [...commands.matchAll(/\b(deployment|job)\/([\w-]+)/g)];
+    expect(named.length).toBeGreaterThan(10);
+    for (const [, kind = '', name = ''] of named)
+      expect(find(kind === 'job' ? 'Job' : 'Deployment', name)).toHaveProperty('metadata.name', name);
+    const components = [...commands.matchAll(/component(?:=| in \()([\w, ]+)/g)].flatMap(([, names = '']) =>
+      names.split(', '),
+    );
+    const labels = objects.map(({ metadata }) => metadata.labels?.['app.kubernetes.io/component']);
+    expect(labels).toEqual(expect.arrayContaining(components.map((name) => name.split(' ')[0])));
+  });
+
+  test('a backup has a volume of its own, in a pod that does not run unless it is asked for', () => {
+    const { spec } = find('Deployment', 'cadenza-server');
+    expect(spec.replicas).toBe(0);
+    const { containers, volumes } = spec.template.spec;
+    expect(containers[0].volumeMounts).toContainEqual({ name: 'backups', mountPath: '/backups' });
+    const [claim] = volumes.filter(({ name }: Json) => name === 'backups');
+    expect(find('PersistentVolumeClaim', claim.persistentVolumeClaim.claimName)).toHaveProperty('spec');
+    expect(backup.filter((line) => line.includes('/backups/')).length).toBe(2);
   });
 });
