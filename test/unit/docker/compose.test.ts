@@ -264,6 +264,30 @@ describe('monitoring', () => {
     expect(text).toContain(`./docker/alerts.yml:${rules.join(' ')}:ro`);
   });
 
+  test('somebody is alerted when a job of Prometheus has no target that answers, or none at all', () => {
+    const { groups } = parse(read('docker/alerts.yml')) as {
+      groups: { rules: { alert: string; expr: string; for?: string; labels: { severity: string } }[] }[];
+    };
+    const rules = groups.flatMap((group) => group.rules);
+    const { scrape_configs: jobs } = parse(read('docker/prometheus.yml')) as {
+      scrape_configs: { job_name: string }[];
+    };
+    const names = jobs.map(({ job_name: name }) => name);
+    expect(names.toSorted()).toEqual(['api', 'worker']);
+    for (const name of names) {
+      const rule = rules.find(({ expr }) => expr === `(sum(up{job="${name}"}) or vector(0)) == 0`);
+      expect([name, rule?.labels.severity]).toEqual([name, 'page']);
+    }
+    for (const [, job = ''] of rules.flatMap(({ expr }) => [...expr.matchAll(/\bup\{job="(\w+)"\}/g)]))
+      expect(names).toContain(job);
+  });
+
+  test("Grafana has a password of its own, not that of Cadenza's administrator", () => {
+    const { environment = {} } = services['grafana']!;
+    expect(environment['GF_SECURITY_ADMIN_PASSWORD']).toBe('${GRAFANA_ADMIN_PASSWORD:?set it in .env}');
+    expect(read('docs/operations.md')).toContain('GRAFANA_ADMIN_PASSWORD=$(openssl rand -hex 16)');
+  });
+
   test('the dashboard shows every metric that docs/monitoring.md advises to alert on', () => {
     const worth =
       read('docs/monitoring.md')
