@@ -172,7 +172,7 @@ const doctor = command({
   brief: 'Check the server with all that it needs, and say what to do; exits with 3 if something is wrong',
   details:
     'Versions, schema, keys, clocks, connections, disk, file store, Temporal and its workers, mail server, ' +
-    `issuers of single sign-on. It needs no session. ${WHERE}`,
+    `issuers of single sign-on, the api and its ports. It needs no session. ${WHERE}`,
   run: async (cli) => {
     const findings = (await runOnServer(cli, 'doctor', {})) as Finding[];
     await cli.out.list(findings, findingView);

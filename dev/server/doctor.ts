@@ -3,8 +3,8 @@ import { runningTemporal } from '../temporal.ts';
 import { readAnnounced } from '../instance.ts';
 import { databaseFindings } from './checks/database.ts';
 import { checked, error, warn, type Finding } from './checks/finding.ts';
+import { portFindings, type ApiAddresses } from './checks/ports.ts';
 import {
-  apiFinding,
   diskFindings,
   filesFinding,
   issuerFindings,
@@ -43,16 +43,23 @@ export async function diagnoseOpened({ env, fork, files, dataDir }: Installation
     checked('disk', 'Check DATA_DIR and FILES_DIR.', () => diskFindings(env)),
     checked('mail server', 'Check SMTP_*.', () => mailFindings(env)),
     checked('issuers', 'Check the database first.', () => issuerFindings(fork(), env)),
-    checked('api', 'See its log.', async () => [await apiFinding(apiUrl(env, dataDir))]),
+    checked('api', 'See its log.', () => portFindings(env, apiAddresses(env, dataDir))),
   ]);
   return [versionFinding(), ...groups.flat()];
 }
 
-/** Where this machine reaches the api: BASE_URL may be a proxy elsewhere. */
-function apiUrl({ HOST, PORT, BASE_URL }: Installation['env'], dataDir: string | null): string {
+/** Where this machine reaches the api: BASE_URL may be a proxy, and copies elsewhere. */
+function apiAddresses(
+  { HOST, PORT, BASE_URL, OPENID_BACKCHANNEL_URL: beside }: Installation['env'],
+  dataDir: string | null,
+): ApiAddresses {
   const announced = dataDir === null ? null : readAnnounced(dataDir);
-  if (announced !== null) return announced;
-  if (PORT === 0) return BASE_URL;
+  if (announced !== null) return { urls: [announced], elsewhere: null, isExpected: true };
   const host = HOST === '0.0.0.0' || HOST === '::' ? 'localhost' : HOST;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${PORT}`;
+  const here = `http://${host.includes(':') ? `[${host}]` : host}:${PORT}`;
+  return {
+    urls: [...(beside === undefined ? [] : [beside]), ...(PORT === 0 ? [] : [here])],
+    elsewhere: BASE_URL,
+    isExpected: dataDir === null,
+  };
 }

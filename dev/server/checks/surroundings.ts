@@ -1,4 +1,4 @@
-/** Checks of everything else: versions, ports, disk, file store, mail server, issuers. */
+/** Checks of everything else: versions, disk, file store, mail server, issuers. */
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -19,7 +19,6 @@ const NODE = 24;
 const GIB = 1024 ** 3;
 const [LITTLE_BYTES, NEARLY_NONE_BYTES] = [2 * GIB, GIB / 4];
 const MAX_ISSUERS = 50;
-const ANSWER_MS = 5_000;
 
 export function versionFinding(): Finding {
   const detail = `Cadenza ${ownVersion()}, Node.js ${process.versions.node}`;
@@ -29,18 +28,25 @@ export function versionFinding(): Finding {
 }
 
 /** Of the folders that this machine has. */
-export async function diskFindings({ DATA_DIR, FILES_DIR, FILES_S3_BUCKET }: Env): Promise<Finding[]> {
+export async function diskFindings({
+  DATA_DIR,
+  FILES_DIR,
+  FILES_S3_BUCKET,
+}: Pick<Env, 'DATA_DIR' | 'FILES_DIR' | 'FILES_S3_BUCKET'>): Promise<Finding[]> {
   const folders = [DATA_DIR, ...(FILES_S3_BUCKET === undefined ? [FILES_DIR] : [])];
   const found: Finding[] = [];
   for (const folder of new Set(folders.map((path) => resolve(path)).filter((path) => existsSync(path)))) {
     const { bavail, bsize } = await statfs(folder);
-    const free = bavail * bsize;
-    const detail = `${(free / GIB).toFixed(1)} GiB free for ${folder}`;
-    const todo = 'Free some: PostgreSQL stops when its disk is full.';
-    if (free < NEARLY_NONE_BYTES) found.push(error('disk', `${detail}. ${todo}`));
-    else found.push(free < LITTLE_BYTES ? warn('disk', `${detail}. ${todo}`) : ok('disk', detail));
+    found.push(diskFinding(folder, bavail * bsize));
   }
   return found;
+}
+
+export function diskFinding(folder: string, freeBytes: number): Finding {
+  const detail = `${(freeBytes / GIB).toFixed(1)} GiB free for ${folder}`;
+  const todo = 'Free some: PostgreSQL stops when its disk is full.';
+  if (freeBytes < NEARLY_NONE_BYTES) return error('disk', `${detail}. ${todo}`);
+  return freeBytes < LITTLE_BYTES ? warn('disk', `${detail}. ${todo}`) : ok('disk', detail);
 }
 
 export async function filesFinding(em: EntityManager, env: Env, files: FileStore): Promise<Finding> {
@@ -91,26 +97,5 @@ export async function issuerFindings(em: EntityManager, env: Env): Promise<Findi
     );
   } finally {
     await providers.close();
-  }
-}
-
-/** @param url where the api should be reached from this machine */
-export async function apiFinding(url: string): Promise<Finding> {
-  const check = 'api';
-  try {
-    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(ANSWER_MS) });
-    const content: unknown = await answer.json();
-    const problems =
-      typeof content === 'object' &&
-      content !== null &&
-      'problems' in content &&
-      Array.isArray(content.problems)
-        ? content.problems.map(String)
-        : [];
-    const detail = [`${url} answers ${answer.status}`, ...problems].join('. ');
-    return answer.ok ? (problems.length > 0 ? warn(check, detail) : ok(check, detail)) : error(check, detail);
-  } catch (cause) {
-    const todo = 'If another program has the port, set PORT; else start the api, and see its log.';
-    return warn(check, `${url} does not answer as Cadenza (${reasonOf(cause)}). ${todo}`);
   }
 }
