@@ -3,7 +3,7 @@
  * (SANDBOX_TASK_QUEUE). It runs no workflow code, calls no agents, and delivers nothing. There can be any
  * number of them for one engine.
  */
-import { Runtime, Worker } from '@temporalio/worker';
+import { Runtime } from '@temporalio/worker';
 import { createActiveCalls } from '../activities/active-calls.ts';
 import { createProcessActivities } from '../activities/index.ts';
 import { createShortCalls } from '../activities/short-calls.ts';
@@ -13,15 +13,18 @@ import { loadSandboxEnv } from '../config/env.ts';
 import { createLogger } from '../config/logger.ts';
 import { processSettings } from '../config/process-settings.ts';
 import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
+import { createWritePauseWatch } from '../domain/operations/write-pause.ts';
 import { runLimits } from '../domain/runs/limits.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
 import { connectNative, namespaceIsThere, persistently } from './connect.ts';
 import { startContainerReaper } from './container-reaper.ts';
+import { createSandboxWorker } from './create-sandbox-worker.ts';
 import { closeAll, createDrain } from './drain.ts';
 import { openResources } from './resources.ts';
 import { temporalLogger } from './temporal-logger.ts';
+import { watchWritePause } from './write-pause.ts';
 
 const env = loadSandboxEnv();
 const logger = createLogger({ level: env.LOG_LEVEL, name: 'sandbox', fields: traceFields });
@@ -51,22 +54,21 @@ await persistently(logger, () => announceProcessPolicy(fork(), { containers: pro
 const reaper = startContainerReaper({ sandbox, fork, logger });
 const connection = await connectNative(settings, logger);
 await namespaceIsThere(connection, settings.namespace, logger);
-const worker = await Worker.create({
+const pause = watchWritePause(createWritePauseWatch(fork));
+const worker = await createSandboxWorker({
   connection,
   namespace: settings.namespace,
   taskQueue: env.SANDBOX_TASK_QUEUE,
   activities,
   dataConverter: resources.dataConverter,
-  // What has no turn here waits on the task queue, where every sandbox worker can take it.
-  maxConcurrentActivityTaskExecutions: env.SANDBOX_CONCURRENCY,
-  shutdownGraceTime: '10s',
-  // Only if `drain.ts` does not come to it.
-  shutdownForceTime: '60s',
+  concurrency: env.SANDBOX_CONCURRENCY,
+  isPaused: () => pause.isOn,
 });
 const drain = createDrain(worker, logger);
 stop = () => drain.stop();
 logger.info({ task_queue: env.SANDBOX_TASK_QUEUE, namespace: settings.namespace }, 'sandbox worker ready');
 await drain.run();
+pause.stop();
 reaper.stop();
 await closeAll(logger, [
   () => [sandbox.close(), endedCalls.stop()],

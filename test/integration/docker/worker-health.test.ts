@@ -17,8 +17,8 @@ describe('the health check of a worker container', () => {
     temporal = await testTemporal();
   });
 
-  const check = (address: string, databaseUrl = 'postgres://x:x@127.0.0.1:1/x') =>
-    spawnSync(process.execPath, ['docker/worker-health.ts'], {
+  const check = (address: string, databaseUrl = 'postgres://x:x@127.0.0.1:1/x', args: string[] = []) =>
+    spawnSync(process.execPath, ['docker/worker-health.ts', ...args], {
       cwd: root,
       encoding: 'utf8',
       timeout: 240_000,
@@ -32,23 +32,26 @@ describe('the health check of a worker container', () => {
       },
     });
 
-  test('passes while writes are paused, when no worker polls', async () => {
-    const database = await createTestDatabase();
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    await client.query(
-      `insert into write_pause (holder, reason, until)
+  test.each([[[]], [['sandbox']]])(
+    'passes while writes are paused, when no worker polls %j',
+    async (args) => {
+      const database = await createTestDatabase();
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      await client.query(
+        `insert into write_pause (holder, reason, until)
        values (gen_random_uuid(), 'a backup', clock_timestamp() + interval '1 hour')`,
-    );
-    await until(
-      async () => check(temporal.address, database.url).status,
-      (status) => status === 0,
-    );
-    await client.query('delete from write_pause');
-    expect(check(temporal.address, database.url).status).toBe(1);
-    await client.end();
-    await database.drop();
-  });
+      );
+      await until(
+        async () => check(temporal.address, database.url, args).status,
+        (status) => status === 0,
+      );
+      await client.query('delete from write_pause');
+      expect(check(temporal.address, database.url, args).status).toBe(1);
+      await client.end();
+      await database.drop();
+    },
+  );
 
   test('fails without a worker of this host, and passes once it polls', async () => {
     expect(check(temporal.address).status).toBe(1);
