@@ -185,10 +185,12 @@ test('files and their bytes are counted exactly, and for the team where they are
   expect([second.status, second.body.scope, second.body.setting]).toEqual([409, 'team', 'TEAM_MAX_FILES']);
   expect((await limitsOf(ann.client, `?team_id=${team.id}`))['files']).toMatchObject({ used: 1, limit: 1 });
   // What moves counts at its new place.
-  const [own] = (await ann.client.get('/files?limit=1&visibility=private')).body.filter(
-    (file: any) => file.team_id === null,
-  );
-  expect((await ann.client.patch(`/files/${own?.id}`, { team_id: team.id })).status).toBe(own ? 409 : 404);
+  const [own] = await sql('select id from file where owner_id = ? and team_id is null limit 1', [
+    ann.user.id,
+  ]);
+  const moved = await ann.client.patch(`/files/${own.id}`, { team_id: team.id });
+  expect([moved.status, moved.body]).toMatchObject([409, { quota: 'files', scope: 'team', limit: 1 }]);
+  expect((await limitsOf(ann.client))['files']).toMatchObject({ used: 10 });
 });
 
 test('secrets and tokens are counted exactly', async () => {
