@@ -77,7 +77,7 @@ export async function restoreInto(
   const client = await connectForCopying(env.DATABASE_URL);
   const mark = dataDir === null ? null : join(dataDir, RESTORE_MARK);
   try {
-    const isAgain = mark !== null && existsSync(mark);
+    const isAgain = (mark !== null && existsSync(mark)) || (await hasTable(client, HIDDEN_MIGRATIONS));
     await checkPlace(client, installation, options, isAgain);
     if (options.replace !== true && !isAgain) await checkStore(installation, manifest);
     if (mark !== null) await writeFile(mark, `${manifest.created_at}\n`, { flush: true });
@@ -85,6 +85,7 @@ export async function restoreInto(
     say('PostgreSQL …');
     await restoreRows(client, env.DATABASE_URL, folder, manifest, say);
     await restoreFiles(installation, folder, manifest, say);
+    await client.query(`alter table ${HIDDEN_MIGRATIONS} rename to ${MIGRATION_TABLE}`);
   } finally {
     await client.end();
   }
@@ -131,13 +132,19 @@ async function checkPlace(
     throw new ServerCommandError(
       'The database is in use by processes of Cadenza: stop all copies of api and worker, then restore.',
     );
-  const isFilled = (await tablesOf(client)).length > 0;
-  if (isFilled && replace !== true && !isAgain)
+  // Whoever began this restore has agreed to what it takes away, and its store may have the id of neither.
+  if (isAgain) return;
+  const isFilled = (await tablesOf(client)).length > 0 && !(await isUnused(client));
+  if (isFilled && replace !== true)
     throw new ServerCommandError(
       `${dataDir ?? 'The database'} has data already. With --replace the restore removes it; take a backup ` +
         'of it first.',
     );
-  if (isFilled && (await hasInstallation(client)) && !(await isOwnFileStore(fork(), files).catch(() => true)))
+  if (
+    isFilled &&
+    (await hasTable(client, 'installation')) &&
+    !(await isOwnFileStore(fork(), files).catch(() => true))
+  )
     throw new ServerCommandError(`The file store, ${files.place}, belongs to another database.`);
 }
 
@@ -155,11 +162,17 @@ async function checkStore({ files: store }: Installation, { files }: Manifest): 
     );
 }
 
-async function hasInstallation(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ there: boolean }>(
-    `select to_regclass('installation') is not null as there`,
-  );
+async function hasTable(client: pg.Client, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ there: boolean }>('select to_regclass($1) is not null as there', [
+    name,
+  ]);
   return rows[0]?.there === true;
+}
+
+/** Only migrated, by a restore that was killed early or by somebody: without a user there is nothing to lose. */
+async function isUnused(client: pg.Client): Promise<boolean> {
+  if (!(await hasTable(client, MIGRATION_TABLE)) || !(await hasTable(client, 'user_account'))) return false;
+  return (await client.query('select from user_account limit 1')).rowCount === 0;
 }
 
 async function restoreTemporal(
@@ -221,7 +234,10 @@ async function inOwnTransaction(url: string, work: (client: pg.Client) => Promis
   }
 }
 
-/** While it has this name, no process takes the schema for complete. */
+/**
+ * While it has this name, no process takes the schema for complete, and a restore is known to have begun. It has
+ * its own name again when rows and files are there.
+ */
 const HIDDEN_MIGRATIONS = `${MIGRATION_TABLE}_of_restore`;
 
 /** The schema of the backup's time, then its rows in one transaction. The caller migrates on from there. */
@@ -241,6 +257,7 @@ async function restoreRows(
   await client.query(`alter table ${HIDDEN_MIGRATIONS} rename to ${MIGRATION_TABLE}`);
   await loadDatabase({ client, folder: join(folder, DATABASE_FOLDER), dump: database, say });
   for (const sql of AFTER_RESTORE) await client.query(sql);
+  await client.query(`alter table ${MIGRATION_TABLE} rename to ${HIDDEN_MIGRATIONS}`);
   await client.query('commit');
 }
 

@@ -8,6 +8,7 @@ import pg from 'pg';
 
 import { createLocalFileStore } from '../../../adapters/file-stores/local-file-store.ts';
 import type { EncryptionKey } from '../../../config/env-types.ts';
+import { isMigrated, readMigrationState } from '../../../db/migration-state.ts';
 import { createOrm, type Orm } from '../../../db/orm.ts';
 import { backUpOpened } from '../../../dev/server/backup.ts';
 import { tablesOf } from '../../../dev/server/database-dump.ts';
@@ -250,6 +251,34 @@ describe('a backup', () => {
     await busy.end();
     expect(await restoreAgain(false)).toContain('has data already');
     expect(await restoreAgain(true)).toBe('restored');
+  });
+
+  test('that was killed on the way is repeated without --replace, and nobody starts with half of it', async () => {
+    const manifest = await readManifest(backup());
+    // As another database: what it has is for nobody to lose, because only migrate has run.
+    const migrated = await createTestDatabase();
+    const orm = createOrm({ url: migrated.url, applicationName: OWN_NAME });
+    const files = createLocalFileStore(join(folder, 'files-of-a-killed-restore'));
+    const whole = { ...installationOf(orm, migrated.url, ''), files };
+    const killed = {
+      ...whole,
+      files: { ...files, receive: () => Promise.reject(new Error('killed')) } satisfies typeof files,
+    };
+    const state = async () => isMigrated(await readMigrationState((sql) => orm.em.fork().execute(sql)));
+    try {
+      await expect(restoreInto(killed, { folder: backup() }, manifest, () => {})).rejects.toThrow('killed');
+      expect(await state()).toBe(false);
+      expect(await files.readMark()).toBeNull();
+      expect(await restoreInto(whole, { folder: backup() }, manifest, () => {})).toMatchObject({ files: 1 });
+      expect(await state()).toBe(true);
+      expect(await rowsOf(migrated.url)).toEqual(await rowsOf(app.databaseUrl));
+      await expect(restoreInto(whole, { folder: backup() }, manifest, () => {})).rejects.toThrow(
+        'has data already',
+      );
+    } finally {
+      await orm.close(true);
+      await migrated.drop();
+    }
   });
 
   test('is refused if a file is damaged or missing, or its keys are away', async () => {
