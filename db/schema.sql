@@ -2053,6 +2053,8 @@ create table user_identity (
   scim jsonb,
   updated_at timestamp with time zone not null default clock_timestamp(),
   removed_at timestamp with time zone,
+  issued_names text[] not null default '{}'::text[],
+  issued_ids text[] not null default '{}'::text[],
   constraint user_identity_pkey PRIMARY KEY (id),
   constraint user_identity_issuer_id_subject_key UNIQUE (issuer_id, subject),
   constraint user_identity_user_id_issuer_id_key UNIQUE (user_id, issuer_id),
@@ -2060,6 +2062,7 @@ create table user_identity (
   constraint user_identity_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX user_identity_external ON public.user_identity USING btree (issuer_id, external_id) WHERE (external_id IS NOT NULL);
+CREATE INDEX user_identity_issued ON public.user_identity USING gin (issued_names, issued_ids);
 CREATE UNIQUE INDEX user_identity_user_name ON public.user_identity USING btree (issuer_id, lower(user_name)) WHERE ((user_name IS NOT NULL) AND (removed_at IS NULL));
 
 create table user_preferences (

@@ -1,6 +1,6 @@
 /** What SCIM clients discover (RFC 7644 section 4). */
 import { GROUP_SCHEMA } from '../../domain/scim/groups.ts';
-import { USER_SCHEMA } from '../../domain/scim/users.ts';
+import { USER_SCHEMA } from '../../domain/scim/user-rows.ts';
 
 export const MAX_PAGE = 200;
 const PREFIX = 'urn:ietf:params:scim:schemas:core:2.0';

@@ -26,8 +26,8 @@ import {
   listScimUsers,
   replaceScimUser,
   type ScimPage,
-  type ScimUser,
 } from '../../domain/scim/users.ts';
+import type { ScimUser } from '../../domain/scim/user-rows.ts';
 import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { decodeText, isStorable, parseJson, readRawBody, unstorable } from '../middleware/body.ts';

@@ -74,6 +74,7 @@ import { Migration202611281725TeamEnds } from './202611281725-team-ends.ts';
 import { Migration202611281755FileTotals } from './202611281755-file-totals.ts';
 import { Migration202611281720PartitionedLog } from './202611281720-partitioned-log.ts';
 import { Migration202611282143EncryptionKeyChecks } from './202611282143-encryption-key-checks.ts';
+import { Migration202611290150IssuedNames } from './202611290150-issued-names.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -148,6 +149,7 @@ export const migrations = [
   { name: '202611282112-quota-indexes', class: Migration202611282112QuotaIndexes },
   { name: '202611282047-erasure-texts', class: Migration202611282047ErasureTexts },
   { name: '202611282143-encryption-key-checks', class: Migration202611282143EncryptionKeyChecks },
+  { name: '202611290150-issued-names', class: Migration202611290150IssuedNames },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -10,6 +10,7 @@ import type { IssuedIdentity } from '../ports.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { auditAccess, settleAccess } from './access.ts';
 import { groupsOf, rolesOf, textAt, valuesAt } from './claims.ts';
+import { issuedIds, issuedNames } from './issued-names.ts';
 import type { Issuer } from './issuers.ts';
 import { createAccount, followProfile } from './new-account.ts';
 
@@ -174,36 +175,48 @@ async function makeAccount(
 /** `subject`: null until the first log-in, of users whom the issuer provisions. @returns its id */
 export async function insertIdentity(
   em: EntityManager,
-  issuer: Pick<Issuer, 'id'>,
+  issuer: Pick<Issuer, 'id' | 'external_id_claim'>,
   userId: string,
   subject: string | null,
 ): Promise<string> {
   const id = uuidv7();
-  await em.execute('insert into user_identity (id, user_id, issuer_id, subject) values (?, ?, ?, ?)', [
-    id,
-    userId,
-    issuer.id,
-    subject,
-  ]);
+  const ids = subject === null ? [] : issuedIds(issuer, { subject, claims: {} });
+  await em.execute(
+    `insert into user_identity (id, user_id, issuer_id, subject, issued_ids)
+     values (?, ?, ?, ?, ?::text[])`,
+    [id, userId, issuer.id, subject, arrayLiteral(ids)],
+  );
   return id;
 }
 
-/** What the claims of this log-in give. */
+/** What the claims of this log-in give. A name that somebody else had at the issuer is now this one's. */
 export async function keepClaims(
   em: EntityManager,
   identityId: string,
-  { mapping }: Issuer,
-  { claims }: IssuedIdentity,
+  issuer: Issuer,
+  identity: IssuedIdentity,
 ): Promise<void> {
+  const { mapping } = issuer;
+  const { claims } = identity;
+  const names = arrayLiteral(issuedNames(mapping, claims));
   await em.execute(
     `update user_identity
-        set claim_roles = ?::text[], claim_groups = ?::text[], label = ?, last_log_in_at = clock_timestamp()
+        set claim_roles = ?::text[], claim_groups = ?::text[], label = ?, last_log_in_at = clock_timestamp(),
+            issued_names = ?::text[], issued_ids = ?::text[]
       where id = ?`,
     [
       arrayLiteral(rolesOf(mapping, claims)),
       arrayLiteral(groupsOf(mapping, claims)),
       textAt(claims, mapping.username, 255) ?? textAt(claims, mapping.email, 255),
+      names,
+      arrayLiteral(issuedIds(issuer, identity)),
       identityId,
     ],
+  );
+  await em.execute(
+    `update user_identity
+        set issued_names = array(select name from unnest(issued_names) name where name <> all (?::text[]))
+      where issuer_id = ? and id <> ? and issued_names && ?::text[]`,
+    [names, issuer.id, identityId, names],
   );
 }

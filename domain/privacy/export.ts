@@ -39,8 +39,8 @@ const SECTIONS: readonly Section[] = [
   section(
     'identities',
     'user_identity',
-    `id, issuer_id, subject, label, claim_roles, claim_groups, external_id, user_name, scim, created_at,
-     last_log_in_at`,
+    `id, issuer_id, subject, label, claim_roles, claim_groups, external_id, user_name, scim, issued_names,
+     issued_ids, created_at, last_log_in_at`,
   ),
   section('preferences', 'user_preferences', 'content', single),
   section('notification_settings', 'notification_settings', 'content', single),

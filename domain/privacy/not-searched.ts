@@ -176,7 +176,8 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
     'Accounts of other people, and how issuers and directories know them.',
     {
       user_account: 'username email display_name password_hash roles groups status budget quotas',
-      user_identity: 'subject label claim_roles claim_groups external_id user_name scim',
+      user_identity:
+        'subject label claim_roles claim_groups external_id user_name scim issued_names issued_ids',
       erasure: 'former',
       notification_settings: 'content unsubscribe_key',
     },

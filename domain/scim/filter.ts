@@ -12,6 +12,8 @@ export interface Attribute {
   /** An SQL expression. */
   sql: string;
   type: 'text' | 'exact' | 'boolean' | 'time';
+  /** Another condition that holds for a value that the attribute equals. */
+  equals?: (value: string) => Condition;
 }
 
 export interface Condition {
@@ -75,7 +77,7 @@ function attributeOf(path: string, attributes: ReadonlyMap<string, Attribute>): 
 
 const ORDER = { gt: '>', ge: '>=', lt: '<', le: '<=' } as const;
 
-function compare({ op, compValue }: Compare, { sql, type }: Attribute): Condition {
+function compare({ op, compValue }: Compare, { sql, type, equals }: Attribute): Condition {
   if (compValue === null) return { sql: `(${sql}) is ${op === 'ne' ? 'not ' : ''}null`, values: [] };
   if (type === 'boolean') return compareBoolean(op, compValue, sql);
   const text = String(compValue);
@@ -89,9 +91,11 @@ function compare({ op, compValue }: Compare, { sql, type }: Attribute): Conditio
   const [left, right] = type === 'text' ? [`lower(${sql})`, 'lower(?)'] : [`(${sql})::text`, '?'];
   switch (op) {
     case 'eq':
-      return { sql: `${left} = ${right}`, values: [text] };
-    case 'ne':
-      return { sql: `${left} is distinct from ${right}`, values: [text] };
+      return either({ sql: `${left} = ${right}`, values: [text] }, equals?.(text));
+    case 'ne': {
+      const same = either({ sql: `${left} = ${right}`, values: [text] }, equals?.(text));
+      return { sql: `(${same.sql}) is not true`, values: same.values };
+    }
     case 'co':
       return { sql: `${left} like ${right}`, values: [`%${escapeLike(text)}%`] };
     case 'sw':
@@ -101,6 +105,11 @@ function compare({ op, compValue }: Compare, { sql, type }: Attribute): Conditio
     default:
       return { sql: `${left} ${ORDER[op]} ${right}`, values: [text] };
   }
+}
+
+function either(one: Condition, other: Condition | undefined): Condition {
+  if (other === undefined) return one;
+  return { sql: `(${one.sql} or ${other.sql})`, values: [...one.values, ...other.values] };
 }
 
 /** Entra sends booleans as texts. */

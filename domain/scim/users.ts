@@ -2,20 +2,29 @@
 import * as z from 'zod';
 
 import type { EntityManager } from '../../db/orm.ts';
-import { isReachable } from '../../contracts/mail-address.ts';
+import { arrayLiteral } from '../../db/sql.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { AuditOrigin } from '../audit/write.ts';
 import { isLastLocalAdmin } from '../auth/local-admins.ts';
 import { endAllSessions } from '../auth/sessions.ts';
 import { auditAccess, settleAccess } from '../identity/access.ts';
 import type { Issuer } from '../identity/issuers.ts';
+import { issuedIdsOf } from '../identity/issued-names.ts';
 import { insertIdentity } from '../identity/log-in.ts';
 import { createAccount } from '../identity/new-account.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import { ScimError } from './errors.ts';
-import { compileFilter, type Attribute } from './filter.ts';
-
-export const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User';
+import { compileFilter } from './filter.ts';
+import {
+  COLUMNS,
+  FROM,
+  refuseOtherPerson,
+  refuseTaken,
+  userAttributes,
+  userOf,
+  type ScimUser,
+  type UserRow,
+} from './user-rows.ts';
 
 const boolean = z.union([z.boolean(), z.stringbool()]);
 const name = z.string().max(255);
@@ -37,49 +46,6 @@ const userBody = z.looseObject({
 type UserBody = z.output<typeof userBody>;
 const MAX_EXTRA_CHARACTERS = 16_384;
 
-export interface ScimUser {
-  id: string;
-  identity_id: string;
-  resource: Record<string, unknown>;
-  created_at: Date;
-  updated_at: Date;
-}
-
-interface Row {
-  id: string;
-  identity_id: string;
-  user_name: string;
-  external_id: string | null;
-  active: boolean;
-  display_name: string | null;
-  email: string;
-  scim: Record<string, unknown> | null;
-  created_at: string;
-  updated_at: string;
-}
-
-const FROM = `from user_identity i join user_account u on u.id = i.user_id
-  where i.issuer_id = ? and u.issuer_id = i.issuer_id and i.removed_at is null`;
-const USER_NAME = 'coalesce(i.user_name, u.username)';
-const COLUMNS = `u.id, i.id as identity_id, ${USER_NAME} as user_name, i.external_id,
-  u.status = 'active' as active, u.display_name, u.email, i.scim, i.created_at,
-  greatest(i.updated_at, u.updated_at) as updated_at`;
-
-const ATTRIBUTES: ReadonlyMap<string, Attribute> = new Map([
-  ['id', { sql: 'u.id', type: 'exact' }],
-  ['username', { sql: USER_NAME, type: 'text' }],
-  ['externalid', { sql: 'i.external_id', type: 'exact' }],
-  ['displayname', { sql: 'u.display_name', type: 'text' }],
-  ['active', { sql: `(u.status = 'active')`, type: 'boolean' }],
-  ['emails', { sql: 'u.email', type: 'text' }],
-  ['emails.value', { sql: 'u.email', type: 'text' }],
-  ['emails.type', { sql: `'work'`, type: 'text' }],
-  ['name.familyname', { sql: `i.scim #>> '{name,familyName}'`, type: 'text' }],
-  ['name.givenname', { sql: `i.scim #>> '{name,givenName}'`, type: 'text' }],
-  ['meta.created', { sql: 'i.created_at', type: 'time' }],
-  ['meta.lastmodified', { sql: 'greatest(i.updated_at, u.updated_at)', type: 'time' }],
-] as const);
-
 export interface ScimPage {
   filter: string | undefined;
   /** From 1. */
@@ -93,7 +59,8 @@ export async function listScimUsers(
   issuer: Issuer,
   { filter, startIndex, count }: ScimPage,
 ): Promise<{ total: number; users: ScimUser[] }> {
-  const where = filter === undefined ? { sql: 'true', values: [] } : compileFilter(filter, ATTRIBUTES);
+  const where =
+    filter === undefined ? { sql: 'true', values: [] } : compileFilter(filter, userAttributes(issuer));
   const [counted] = await em.execute<{ total: number }[]>(
     `select count(*)::int as total ${FROM} and (${where.sql})`,
     [issuer.id, ...where.values],
@@ -101,7 +68,7 @@ export async function listScimUsers(
   const rows =
     count === 0
       ? []
-      : await em.execute<Row[]>(
+      : await em.execute<UserRow[]>(
           `select ${COLUMNS} ${FROM} and (${where.sql}) order by i.id offset ? limit ?`,
           [issuer.id, ...where.values, startIndex - 1, count],
         );
@@ -116,7 +83,7 @@ export async function getScimUser(
   lock = false,
 ): Promise<ScimUser> {
   const [row] = isUuid(id)
-    ? await em.execute<Row[]>(`select ${COLUMNS} ${FROM} and u.id = ?${lock ? ' for update of u' : ''}`, [
+    ? await em.execute<UserRow[]>(`select ${COLUMNS} ${FROM} and u.id = ?${lock ? ' for update of u' : ''}`, [
         issuer.id,
         id,
       ])
@@ -140,8 +107,10 @@ export async function createScimUser(
   const [removed] = user.externalId
     ? await em.execute<{ id: string; user_id: string }[]>(
         `select id, user_id from user_identity
-          where issuer_id = ? and external_id = ? and removed_at is not null for update`,
-        [issuer.id, user.externalId],
+          where issuer_id = ? and removed_at is not null
+            and (external_id = ? or scim is null and issued_ids && ?::text[])
+          order by external_id limit 1 for update`,
+        [issuer.id, user.externalId, arrayLiteral(issuedIdsOf(issuer, user.externalId))],
       )
     : [];
   const id = removed?.user_id ?? (await createAccount(em, issuer, claimsOf(issuer, user)));
@@ -160,6 +129,7 @@ export async function replaceScimUser(
 ): Promise<ScimUser> {
   const user = parseUser(body);
   await refuseTaken(em, issuer, user, before.identity_id);
+  await refuseOtherPerson(em, issuer, before.identity_id, user.externalId);
   await store(em, issuer, origin, { id: before.id, identityId: before.identity_id }, user);
   return getScimUser(em, issuer, before.id);
 }
@@ -242,25 +212,6 @@ function parseUser(body: unknown): UserBody {
   return parsed.data;
 }
 
-async function refuseTaken(
-  em: EntityManager,
-  issuer: Issuer,
-  { userName, externalId }: UserBody,
-  exceptId: string | null,
-): Promise<void> {
-  const [taken] = await em.execute<{ by_name: boolean }[]>(
-    `select lower(${USER_NAME}) = lower(?) as by_name ${FROM} and i.id is distinct from ?::uuid
-        and (lower(${USER_NAME}) = lower(?) or i.external_id = ?) limit 1`,
-    [userName, issuer.id, exceptId, userName, externalId ?? null],
-  );
-  if (taken)
-    throw new ScimError(
-      409,
-      `Another user has this ${taken.by_name ? 'userName' : 'externalId'}.`,
-      'uniqueness',
-    );
-}
-
 /** As claims, for the name and the e-mail address of a new account. */
 function claimsOf({ mapping }: Issuer, user: UserBody): Record<string, unknown> {
   const given = { [mapping.username]: user.userName, [mapping.email]: emailOf(user) ?? undefined };
@@ -282,24 +233,4 @@ function emailOf({ emails }: UserBody): string | null {
 function fullName({ name: parts }: UserBody): string | null {
   const full = [parts?.givenName, parts?.familyName].filter(Boolean).join(' ');
   return full === '' ? null : full;
-}
-
-function userOf(row: Row): ScimUser {
-  const isReal = isReachable(row.email);
-  return {
-    id: row.id,
-    identity_id: row.identity_id,
-    created_at: new Date(row.created_at),
-    updated_at: new Date(row.updated_at),
-    resource: {
-      ...row.scim,
-      schemas: [USER_SCHEMA],
-      id: row.id,
-      ...(row.external_id === null ? {} : { externalId: row.external_id }),
-      userName: row.user_name,
-      active: row.active,
-      ...(row.display_name === null ? {} : { displayName: row.display_name }),
-      ...(isReal ? { emails: [{ value: row.email, type: 'work', primary: true }] } : {}),
-    },
-  };
 }

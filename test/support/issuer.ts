@@ -85,7 +85,7 @@ function createProvider(
       return fetch(url, options);
     },
     claims: {
-      profile: ['name', 'preferred_username', 'roles', 'groups'],
+      profile: ['name', 'preferred_username', 'roles', 'groups', 'oid'],
       email: ['email', 'email_verified'],
     },
     findAccount: (_ctx: unknown, id: string) => ({
