@@ -4,7 +4,7 @@ import { HUMAN_SECONDS, type DayFigures, type HumanDay } from '../domain/operati
 
 const RUN_CHANGES = ['started', 'completed', 'faulted', 'cancelled'] as const;
 const HUMAN_HELP = {
-  claim: 'From the creation of a human task to its claim, of tasks decided since midnight (UTC)',
+  claim: 'From the creation of a human task to its first claim, of those since midnight (UTC)',
   decide: 'From the creation of a human task to its decision, of tasks decided since midnight (UTC)',
 };
 

@@ -898,6 +898,7 @@ END) stored,
   decision_links boolean not null default false,
   team_id uuid,
   by_grant boolean not null default false,
+  first_claimed_at timestamp with time zone,
   constraint hitl_task_pkey PRIMARY KEY (id),
   constraint hitl_task_check CHECK (((status = 'claimed'::text) <= (claimed_by IS NOT NULL))),
   constraint hitl_task_delegate_check CHECK ((delegate = ANY (ARRAY['candidates'::text, 'anyone'::text]))),
@@ -907,6 +908,7 @@ END) stored,
   constraint hitl_task_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
 );
 CREATE INDEX hitl_task_claimed_by ON public.hitl_task USING btree (claimed_by) WHERE (claimed_by IS NOT NULL);
+CREATE INDEX hitl_task_first_claim ON public.hitl_task USING btree (COALESCE(first_claimed_at, claimed_at)) WHERE (COALESCE(first_claimed_at, claimed_at) IS NOT NULL);
 CREATE INDEX hitl_task_principals ON public.hitl_task USING gin (principals);
 CREATE INDEX hitl_task_queue ON public.hitl_task USING btree (((- priority)), id) WHERE (status = ANY (ARRAY['open'::text, 'claimed'::text]));
 CREATE INDEX hitl_task_queue_by_age ON public.hitl_task USING btree (id) WHERE (status = ANY (ARRAY['open'::text, 'claimed'::text]));
@@ -1721,6 +1723,7 @@ create table run_hour (
   within_10m integer not null default 0,
   within_1h integer not null default 0,
   within_1d integer not null default 0,
+  first_at timestamp with time zone,
   constraint run_hour_owner_id_workflow_id_hour_key UNIQUE NULLS NOT DISTINCT (owner_id, workflow_id, hour)
 );
 CREATE INDEX run_hour_hour ON public.run_hour USING btree (hour);
@@ -1974,6 +1977,7 @@ create table usage_day (
   input_tokens bigint not null,
   output_tokens bigint not null,
   cost_usd numeric(30,9) not null,
+  first_at timestamp with time zone,
   constraint usage_day_user_id_day_workflow_id_agent_id_model_key UNIQUE NULLS NOT DISTINCT (user_id, day, workflow_id, agent_id, model)
 );
 CREATE INDEX usage_day_day ON public.usage_day USING btree (day, user_id);

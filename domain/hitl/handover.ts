@@ -16,8 +16,8 @@ export async function claim(em: EntityManager, caller: Caller, seen: HumanTask):
   if (locked.task.claimed_by === null) {
     await em.execute(
       `update hitl_task set status = 'claimed', claimed_by = ?, claimed_at = ?,
-       updated_at = clock_timestamp() where id = ?`,
-      [locked.as.id, locked.now, seen.id],
+              first_claimed_at = coalesce(first_claimed_at, ?), updated_at = clock_timestamp() where id = ?`,
+      [locked.as.id, locked.now, locked.now, seen.id],
     );
     await record(em, caller, locked, {
       action: 'claimed',

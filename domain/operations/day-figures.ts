@@ -28,7 +28,7 @@ interface AgentDay {
   cost_usd: number;
 }
 
-/** Human tasks of a workflow that were decided, by how long it took to claim and to decide them. */
+/** Human tasks of a workflow that were claimed first or decided, by how long that took. */
 export interface HumanDay {
   workflow: string;
   what: 'claim' | 'decide';
@@ -65,13 +65,14 @@ async function workflowsOfDay(em: EntityManager, labels: number): Promise<Workfl
     columns.map((column) => `sum(${column})${cast} as ${column}`).join(', ');
   const rows = await em.execute<(Record<string, number> & { workflow: string })[]>(
     `with counted as (
-       select workflow_id, hour, ${columns.join(', ')} from run_hour where hour >= ${DAY}
+       select workflow_id, coalesce(first_at, hour) as first_at, ${columns.join(', ')}
+         from run_hour where hour >= ${DAY}
        union all
-       select workflow_id, hour, ${columns.join(', ')}
+       select workflow_id, first_at, ${columns.join(', ')}
          from (${hoursOf(`run_hour_change where at >= ${DAY}`)}) changes),
      summed as (
        select workflow_id, ${sums('')},
-              row_number() over (order by min(hour), workflow_id) as place
+              row_number() over (order by min(first_at), workflow_id) as place
          from counted group by workflow_id)
      select case when place > ? then 'other' else coalesce(workflow_id::text, 'none') end as workflow,
             ${sums('::float8')}
@@ -97,15 +98,16 @@ function columnOf({ column }: (typeof RUN_LENGTHS)[number]): string {
 function agentsOfDay(em: EntityManager, labels: number): Promise<AgentDay[]> {
   return em.execute(
     `with counted as (
-       select agent_id, invocations, input_tokens, output_tokens, cost_usd
+       select agent_id, coalesce(first_at, ${DAY}) as first_at, invocations, input_tokens, output_tokens,
+              cost_usd
          from usage_day where day = (clock_timestamp() at time zone 'UTC')::date
        union all
-       select agent_id, 1, input_tokens, output_tokens, coalesce(cost_usd, 0)
+       select agent_id, at, 1, input_tokens, output_tokens, coalesce(cost_usd, 0)
          from usage_record where not folded and at >= ${DAY}),
      summed as (
        select agent_id, sum(invocations) as invocations, sum(input_tokens) as input_tokens,
               sum(output_tokens) as output_tokens, sum(cost_usd) as cost_usd,
-              row_number() over (order by agent_id) as place
+              row_number() over (order by min(first_at), agent_id) as place
          from counted group by agent_id)
      select case when place > ? then 'other' else coalesce(agent_id::text, 'none') end as agent,
             sum(invocations)::float8 as invocations, sum(input_tokens)::float8 as input_tokens,
@@ -115,21 +117,24 @@ function agentsOfDay(em: EntityManager, labels: number): Promise<AgentDay[]> {
   );
 }
 
+/** Copies of before wrote the last claim only. */
+const FIRST_CLAIM = 'coalesce(first_claimed_at, claimed_at)';
+
 async function humansOfDay(em: EntityManager, named: readonly string[]): Promise<HumanDay[]> {
   const rows = await em.execute<Bucket[]>(
-    `with decided as (
-       select case when t.workflow_id is null then 'none'
-                   when t.workflow_id::text = any (?::text[]) then t.workflow_id::text
-                   else 'other' end as workflow,
-              extract(epoch from t.claimed_at - t.created_at)::float8 as claim,
-              extract(epoch from d.decided_at - t.created_at)::float8 as decide
+    `with took as (
+       select workflow_id, 'claim' as what, extract(epoch from ${FIRST_CLAIM} - created_at)::float8 as seconds
+         from hitl_task where ${FIRST_CLAIM} >= ${DAY}
+       union all
+       select t.workflow_id, 'decide', extract(epoch from d.decided_at - t.created_at)::float8
          from hitl_decision d join hitl_task t on t.id = d.task_id
         where d.decided_at >= ${DAY})
-     select workflow, what, width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at,
-            sum(seconds)::float8 as seconds,
-            count(*)::int as count
-       from decided cross join lateral (values ('claim', claim), ('decide', decide)) as took (what, seconds)
-      where seconds is not null group by 1, 2, 3 order by 1, 2, 3`,
+     select case when workflow_id is null then 'none'
+                 when workflow_id::text = any (?::text[]) then workflow_id::text
+                 else 'other' end as workflow,
+            what, width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at,
+            sum(seconds)::float8 as seconds, count(*)::int as count
+       from took group by 1, 2, 3 order by 1, 2, 3`,
     [arrayLiteral(named)],
   );
   return histograms(rows);

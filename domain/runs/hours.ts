@@ -31,7 +31,7 @@ export const RUN_LENGTHS = [
 const LENGTHS = RUN_LENGTHS.map(({ column }) => column).join(', ');
 
 const COUNTS = `workflow_id, hour, started, completed, faulted, cancelled, total_ms, slowest_ms,
-  last_run_id, ${LENGTHS}`;
+  last_run_id, first_at, ${LENGTHS}`;
 const COLUMNS = `owner_id, ${COUNTS}`;
 
 /** SQL: adds rows to those that are there for the same owner, workflow and hour. */
@@ -41,6 +41,7 @@ const ADD = `on conflict (owner_id, workflow_id, hour) do update
       total_ms = h.total_ms + excluded.total_ms,
       slowest_ms = greatest(h.slowest_ms, excluded.slowest_ms),
       last_run_id = greatest(h.last_run_id, excluded.last_run_id),
+      first_at = least(h.first_at, excluded.first_at),
       ${RUN_LENGTHS.map(({ column }) => `${column} = h.${column} + excluded.${column}`).join(', ')}`;
 
 /** SQL: the rows of `run_hour` that the changes in `source` make, with the same types. */
@@ -51,6 +52,7 @@ export function hoursOf(source: string): string {
       ${count('started')}, ${count('completed')}, ${count('faulted')}, ${count('cancelled')},
       coalesce(sum(length_ms), 0)::bigint as total_ms, max(length_ms) as slowest_ms,
       (array_agg(run_id order by run_id desc) filter (where change = 'started'))[1] as last_run_id,
+      min(at) as first_at,
       ${RUN_LENGTHS.map(shortRuns).join(', ')}
     from ${source} group by 1, 2, 3`;
 }

@@ -130,7 +130,7 @@ function dayOf(time: string, more = 0): string {
 }
 
 const COLUMNS = `user_id, day, workflow_id, agent_id, model, invocations, unpriced, input_tokens,
-  output_tokens, cost_usd`;
+  output_tokens, cost_usd, first_at`;
 
 /** @returns the number of folded records */
 export async function foldUsage(em: EntityManager, heartbeat: () => void = () => {}): Promise<number> {
@@ -143,17 +143,18 @@ export async function foldUsage(em: EntityManager, heartbeat: () => void = () =>
           where id in (select id from usage_record where not folded order by id limit ?
                           for update skip locked)
          returning user_id, (at at time zone 'UTC')::date as day, workflow_id, agent_id, model,
-                   ${OF_RECORDS}),
+                   at, ${OF_RECORDS}),
        added as (
          insert into usage_day as d (${COLUMNS})
          select user_id, day, workflow_id, agent_id, model, sum(invocations), sum(unpriced),
-                sum(input_tokens), sum(output_tokens), sum(cost_usd)
+                sum(input_tokens), sum(output_tokens), sum(cost_usd), min(at)
            from taken group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
          on conflict (user_id, day, workflow_id, agent_id, model) do update
            set invocations = d.invocations + excluded.invocations, unpriced = d.unpriced + excluded.unpriced,
                input_tokens = d.input_tokens + excluded.input_tokens,
                output_tokens = d.output_tokens + excluded.output_tokens,
-               cost_usd = d.cost_usd + excluded.cost_usd)
+               cost_usd = d.cost_usd + excluded.cost_usd,
+               first_at = least(d.first_at, excluded.first_at))
        select count(*)::int as folded from taken`,
       [FOLDED],
     );
