@@ -3035,6 +3035,8 @@ export type UpdateEventSourceRequest = {
   /** Users whose workflows may get your events of it. */
   shared_with?: string[];
   description?: string | null;
+  /** Gives it to a team, or with null to the caller. */
+  team_id?: string | null;
 };
 export type UpdateFileRequest = {
   name?: string;
@@ -3056,6 +3058,8 @@ export type UpdateHookRequest = {
   /** How old, or ahead, the time of a signature may be. GitHub signs none. */
   tolerance_seconds?: number;
   active?: boolean;
+  /** Gives it to a team, or with null to the caller, with the secrets that it names. */
+  team_id?: string | null;
 };
 export type UpdateIssuerRequest = {
   /** Short name: in addresses, and before the names of its groups (`corp:finance`). It stays. */
@@ -3134,6 +3138,8 @@ export type UpdateWebhookRequest = {
   /** `whsec_…` (Standard Webhooks); generated if omitted. */
   secret?: string;
   active?: boolean;
+  /** Gives it to a team, or with null to the caller. */
+  team_id?: string | null;
 };
 export type UpdateWorkflowRequest = {
   name?: string;

@@ -1,28 +1,15 @@
 /** Who may send events of a source, whose workflows may get them, and whose events reach a workflow. */
-import { ApiError, type EventSource } from '../../client/index.ts';
+import { ApiError } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
+import { sourceView } from '../core/event-views.ts';
 import { flag, text, texts } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { personId, usernamesOf, workflowId } from '../core/names.ts';
-import type { View } from '../core/table.ts';
-import { oneLine } from '../core/text.ts';
 import { WORKFLOW } from '../core/workflows.ts';
 import { ofTeam } from './team.ts';
-
-const sourceView: View<EventSource> = {
-  columns: [
-    ['id', ({ id }) => id],
-    ['source', ({ source }) => oneLine(source)],
-    ['only from', ({ client_id: client, user_id: user }) => client ?? user ?? 'anyone of yours'],
-    ['shared with', (source) => source.shared_with],
-    ['description', ({ description }) => description],
-  ],
-  name: ({ id }) => id,
-  none: 'No sources.',
-};
 
 export const sources = command({
   brief: 'List the sources that you and your teams bind to a sender or share',

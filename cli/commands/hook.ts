@@ -1,36 +1,18 @@
 /** Inbound webhooks: addresses to which other services send theirs. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { InboundWebhook } from '../../client/index.ts';
 import { HOOK_SCHEMES } from '../../contracts/hooks.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
+import { hookView } from '../core/event-views.ts';
 import { choice, flag, seconds, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import type { View } from '../core/table.ts';
-import { ago, oneLine } from '../core/text.ts';
 import { ofTeam } from './team.ts';
 
 const HOOK = argument('HOOK', 'Id of an inbound webhook', 'hook');
 
 const tolerance = seconds('How old, or ahead, the time of a signature may be, such as 5m');
-
-const hookView: View<InboundWebhook> = {
-  columns: [
-    ['id', ({ id }) => id],
-    ['name', ({ name }) => oneLine(name)],
-    ['scheme', ({ scheme }) => scheme],
-    ['secret', ({ secret, former_secret: former }) => (former === null ? secret : `${secret}, ${former}`)],
-    ['active', ({ active }) => (active ? 'yes' : 'no')],
-    ['last call', ({ last_received_at: at }) => (at === null ? 'never' : ago(at))],
-    ['last refusal', (hook) => hook.last_refusal && `${hook.last_refusal}, ${ago(hook.last_refused_at)}`],
-    ['source', ({ source, url }) => (source === url ? '' : oneLine(source))],
-    ['url', ({ url }) => url],
-  ],
-  name: ({ id }) => id,
-  none: 'No inbound webhooks.',
-};
 
 const list = command({
   brief: 'List your inbound webhooks and those of your teams',

@@ -6,6 +6,7 @@ import type { Cli } from '../core/cli.ts';
 import { agentView } from '../core/agents.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
+import { hookView, sourceView, webhookView } from '../core/event-views.ts';
 import { fileView } from '../core/files.ts';
 import { choice, flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
@@ -18,7 +19,7 @@ import { workflowView } from '../core/workflows.ts';
 const TEAM = argument('TEAM', 'Id or name');
 const PERSON = argument('USER', 'Id or username', 'person');
 const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
-const KINDS = ['agent', 'workflow', 'file'] as const;
+const KINDS = ['agent', 'workflow', 'file', 'webhook', 'hook', 'event-source'] as const;
 
 const teamView: View<Team> = {
   columns: [
@@ -158,11 +159,11 @@ const leave = command({
 });
 
 const move = command({
-  brief: 'Give an agent, a workflow or a file to a team, or without one to yourself',
-  details: 'Versions, revisions and runs move along. The secrets that it reads are copied.',
+  brief: 'Give a record to a team, or without one to yourself',
+  details: 'Versions, revisions, runs and deliveries move along. The secrets that it reads are copied.',
   arguments: [
     argument('KIND', `One of ${KINDS.join(', ')}`),
-    argument('RECORD', 'Id or name; of a file the id'),
+    argument('RECORD', 'Id; of agents and workflows also the name'),
     optional('TEAM', 'Id or name of a team'),
   ],
   run: async (cli, _flags, kind, given, team) => {
@@ -192,6 +193,16 @@ async function moveRecord(
     }
     case 'file':
       return out.record(await client.call('updateFile', { path: { id: given }, body, signal }), fileView);
+    case 'webhook': {
+      const path = { id: given };
+      return out.record(await client.call('updateWebhook', { path, body, signal }), webhookView);
+    }
+    case 'hook':
+      return out.record(await client.call('updateHook', { path: { id: given }, body, signal }), hookView);
+    case 'event-source': {
+      const path = { id: given };
+      return out.record(await client.call('updateEventSource', { path, body, signal }), sourceView);
+    }
   }
 }
 

@@ -1,9 +1,10 @@
 /** Webhooks and their deliveries. */
 import { buildRouteMap } from '@stricli/core';
 
-import { type Delivery, type UpdateWebhookRequest, type Webhook } from '../../client/index.ts';
+import type { Delivery, UpdateWebhookRequest } from '../../client/index.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
+import { webhookView } from '../core/event-views.ts';
 import { choice, flag, refuseFlags, text } from '../core/flags.ts';
 import { confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
@@ -12,17 +13,6 @@ import { ago } from '../core/text.ts';
 import { ofTeam } from './team.ts';
 
 const WEBHOOK = argument('WEBHOOK', 'Id of a webhook', 'webhook');
-
-const webhookView: View<Webhook> = {
-  columns: [
-    ['id', ({ id }) => id],
-    ['active', ({ active, disabled_reason: reason }) => (active ? 'yes' : `no ${reason ?? ''}`)],
-    ['types', ({ types }) => (types.length === 0 ? 'all' : types)],
-    ['url', ({ url }) => url],
-  ],
-  name: ({ id }) => id,
-  none: 'No webhooks.',
-};
 
 const deliveryView: View<Delivery> = {
   columns: [

@@ -21,6 +21,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'roles',
   'scopes',
   'status',
+  'team_id',
   'to',
   'type',
   'version',

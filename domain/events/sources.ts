@@ -9,6 +9,7 @@ import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { holderOf, listedHolders, mayChange } from '../auth/ownership.ts';
 import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
+import { moveObject } from '../teams/holding.ts';
 import type { EventSender } from './inbound.ts';
 
 export interface EventSource {
@@ -145,6 +146,22 @@ export async function updateSource(
       before.id,
     ],
   );
+}
+
+/** Gives it to a team, or with null to the actor. @returns it, of its new holder @throws 403, 409, 422 */
+export async function moveSource(
+  em: EntityManager,
+  actor: Actor,
+  source: EventSource,
+  team: string | null,
+): Promise<EventSource> {
+  const taken = await em.execute<object[]>('select from event_source where holder_id = ? and source = ?', [
+    team ?? actor.id,
+    source.source,
+  ]);
+  if (taken.length > 0) throw alreadyThere();
+  const moved = await moveObject(em, actor, 'event_source', source, team);
+  return { ...source, owner_id: moved.owner_id, team_id: moved.team_id };
 }
 
 export async function deleteSource(em: EntityManager, { id }: EventSource): Promise<void> {

@@ -142,9 +142,14 @@ export async function listHooks(
   );
 }
 
-/** @throws 403, 422 */
-export async function updateHook(context: HookContext, before: Hook, fields: HookFields): Promise<void> {
-  const source = await checkFields(context, before, fields, before);
+/** `isMoved`: nothing of it has been checked for its holder. @throws 403, 422 */
+export async function updateHook(
+  context: HookContext,
+  before: Hook,
+  fields: HookFields,
+  { isMoved = false } = {},
+): Promise<void> {
+  const source = await checkFields(context, before, fields, isMoved ? undefined : before);
   await context.em.execute(
     `update inbound_hook
         set name = ?, scheme = ?, secret = ?, former_secret = ?, source = ?, event_type = ?,

@@ -1,6 +1,7 @@
 /** Giving objects to teams: new ones, and those that move. */
 import type { EntityManager } from '../../db/orm.ts';
 import type { Role } from '../../contracts/roles.ts';
+import type { AuditChange } from '../audit/write.ts';
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { hasTeamRole, mayMove, type Held } from '../auth/ownership.ts';
 import { conflict, forbidden, invalid, notFound } from '../errors.ts';
@@ -72,7 +73,7 @@ export function bindsByName(actor: Actor, object: Held, team: string | null): bo
 export async function moveObject(
   em: EntityManager,
   actor: Actor,
-  table: 'agent' | 'workflow' | 'file' | 'delivery_target',
+  table: 'agent' | 'workflow' | 'file' | 'delivery_target' | 'inbound_hook' | 'event_source',
   object: Movable,
   teamId: string | null,
 ): Promise<{ owner_id: string; team_id: string | null; holder_id: string }> {
@@ -94,6 +95,13 @@ export async function moveObject(
     await ownListeners(em, object.id);
   }
   return { owner_id: owner, team_id: team, holder_id: team ?? owner };
+}
+
+/** For the audit log, of what was moved without the ORM, which sees changes itself. */
+export function moveNote(before: Held, after: Held): { data: { changes: Record<string, AuditChange> } } {
+  const team = { old: before.team_id ?? null, new: after.team_id ?? null };
+  const owner = { old: before.owner_id, new: after.owner_id };
+  return { data: { changes: { team_id: team, ...(owner.old === owner.new ? {} : { owner_id: owner }) } } };
 }
 
 /**

@@ -2,18 +2,20 @@
 import * as z from 'zod';
 
 import { checkPerson } from '../../../domain/auth/own-sessions.ts';
+import { holderOf } from '../../../domain/auth/ownership.ts';
 import {
   checkForeignSource,
   createSource,
   deleteSource,
   getSource,
   listSources,
+  moveSource,
   updateSource,
   type EventSource,
   type SourceFields,
 } from '../../../domain/events/sources.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
-import { teamFor } from '../../../domain/teams/holding.ts';
+import { moveNote, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -134,7 +136,12 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       role: 'builder',
       inTeams: true,
       params: idParams,
-      body: z.object(sourceFields).partial(),
+      body: z
+        .object(sourceFields)
+        .partial()
+        .extend({
+          team_id: uuid.nullish().meta({ description: 'Gives it to a team, or with null to the caller.' }),
+        }),
       record: sourceRecord,
       consumes: ['application/json', 'application/merge-patch+json'],
       responses: { 200: sourceRecord },
@@ -145,13 +152,20 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
         checkIfMatch(c.ctx, tagOf(before));
         const { body } = c;
         if (body.source !== undefined) checkForeignSource(body.source, deps.env.BASE_URL);
-        await updateSource(c.em, before, {
+        const { team_id: team } = body;
+        const isMoved = team !== undefined && team !== before.team_id;
+        const held = isMoved ? await moveSource(c.em, c.actor, before, team) : before;
+        await updateSource(c.em, held, {
           source: body.source ?? before.source,
           client_id: body.client_id === undefined ? before.client_id : body.client_id,
           user_id: body.user_id === undefined ? before.user_id : body.user_id,
           shared_with: body.shared_with ?? before.shared_with,
           description: body.description === undefined ? before.description : body.description,
         });
+        if (isMoved) {
+          c.audit.note(moveNote(before, held));
+          await checkQuota(c.em, deps.env, 'event_sources', holderOf(held), { isMoved });
+        }
         const changed = await getSource(c.em, c.actor, c.params.id);
         return { status: 200, body: present(changed), headers: { ETag: tagOf(changed) } };
       },

@@ -4,7 +4,9 @@ import * as z from 'zod';
 
 import { HOOK_REFUSALS, HOOK_SCHEMES } from '../../../contracts/hooks.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
+import { holderOf } from '../../../domain/auth/ownership.ts';
 import { AppError } from '../../../domain/errors.ts';
+import { moveHook } from '../../../domain/hooks/move.ts';
 import { receiveCall, type HookCall } from '../../../domain/hooks/receive.ts';
 import {
   createHook,
@@ -18,8 +20,9 @@ import {
   type Hook,
   type HookFields,
 } from '../../../domain/hooks/service.ts';
+import { checkSecretLimit } from '../../../domain/limits.ts';
 import { secretName } from '../../../domain/secrets/service.ts';
-import { teamFor } from '../../../domain/teams/holding.ts';
+import { moveNote, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
@@ -94,6 +97,7 @@ export const hookFields = {
 };
 
 const newHook = z.object(hookFields);
+const hookChanges = newHook.partial();
 
 /** With its defaults. */
 export const fieldsOfNewHook = (body: z.output<typeof newHook>): HookFields => ({
@@ -188,25 +192,30 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       role: 'builder',
       inTeams: true,
       params: idParams,
-      body: z.object(hookFields).partial(),
+      body: hookChanges.extend({
+        team_id: uuid.nullish().meta({
+          description: 'Gives it to a team, or with null to the caller, with the secrets that it names.',
+        }),
+      }),
       record: hookRecord,
       consumes: ['application/json', 'application/merge-patch+json'],
       responses: { 200: hookRecord },
-      errors: [403, 412],
+      errors: [403, 409, 412],
       handler: async (c) => {
         const before = await getHook(c.em, c.actor, c.params.id, { lock: true });
         checkIfMatch(c.ctx, tagOf(before));
-        const { body } = c;
-        await updateHook({ em: c.em, encryption: deps.encryption, baseUrl }, before, {
-          name: body.name ?? before.name,
-          scheme: body.scheme ?? before.scheme,
-          secret: body.secret ?? before.secret,
-          former_secret: body.former_secret === undefined ? before.former_secret : body.former_secret,
-          source: body.source === undefined ? before.source : body.source,
-          event_type: body.event_type === undefined ? before.event_type : body.event_type,
-          tolerance_seconds: body.tolerance_seconds ?? before.tolerance_seconds,
-          active: body.active ?? before.active,
-        });
+        const fields = changedFields(before, c.body);
+        const { team_id: team } = c.body;
+        const isMoved = team !== undefined && team !== before.team_id;
+        const held = isMoved
+          ? await moveHook(c.em, deps.encryption, c.actor, { hook: before, fields, team })
+          : before;
+        await updateHook({ em: c.em, encryption: deps.encryption, baseUrl }, held, fields, { isMoved });
+        if (isMoved) {
+          c.audit.note(moveNote(before, held));
+          await checkSecretLimit(c.em, deps.env, holderOf(held));
+          await checkQuota(c.em, deps.env, 'inbound_webhooks', holderOf(held), { isMoved });
+        }
         const hook = await getHook(c.em, c.actor, c.params.id);
         return { status: 200, body: present(hook), headers: { ETag: tagOf(hook) } };
       },
@@ -230,6 +239,20 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       },
     }),
   ];
+}
+
+/** What is not named stays as it is. */
+function changedFields(before: Hook, body: z.output<typeof hookChanges>): HookFields {
+  return {
+    name: body.name ?? before.name,
+    scheme: body.scheme ?? before.scheme,
+    secret: body.secret ?? before.secret,
+    former_secret: body.former_secret === undefined ? before.former_secret : body.former_secret,
+    source: body.source === undefined ? before.source : body.source,
+    event_type: body.event_type === undefined ? before.event_type : body.event_type,
+    tolerance_seconds: body.tolerance_seconds ?? before.tolerance_seconds,
+    active: body.active ?? before.active,
+  };
 }
 
 function receiveEndpoint(deps: AppDeps): Endpoint {

@@ -17,7 +17,7 @@ import {
 } from '../../../domain/webhooks/service.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
 import { isSecret } from '../../../domain/webhooks/signature.ts';
-import { teamFor } from '../../../domain/teams/holding.ts';
+import { moveNote, moveObject, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
@@ -166,16 +166,22 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         description: description.nullish(),
         secret: secret.optional(),
         active: z.boolean().optional(),
+        team_id: uuid.nullish().meta({ description: 'Gives it to a team, or with null to the caller.' }),
       }),
       record: webhookRecord,
       responses: { 200: webhookRecord },
-      errors: [403, 412],
+      errors: [403, 409, 412],
       handler: async (c) => {
         checkUnlimited(c);
         const webhook = await getWebhook(c.em, c.actor, c.params.id, { lock: true });
         checkIfMatch(c.ctx, tagOf(presentWebhook(webhook)));
-        const { types: wanted, ...changes } = c.body;
+        const { types: wanted, team_id: team, ...changes } = c.body;
         if (changes.url !== undefined) await deps.deliveryAddresses.check(changes.url);
+        if (team !== undefined && team !== webhook.team_id) {
+          const moved = await moveObject(c.em, c.actor, 'delivery_target', webhook, team);
+          c.audit.note(moveNote(webhook, moved));
+          await checkQuota(c.em, deps.env, 'webhooks', moved.holder_id, { isMoved: true });
+        }
         const due = await updateWebhook(c.em, deps.encryption, webhook, {
           ...changes,
           types: wanted === null ? [] : wanted,

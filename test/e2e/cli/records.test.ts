@@ -342,6 +342,16 @@ test('what moves to a team is printed, and a flag without effect is refused at o
   expect([moved.stdout, moved.stderr]).toEqual([`${body.id}\n`, expect.stringContaining('of team movers')]);
   const back = await cli.run(['team', 'move', 'workflow', 'mover']);
   expect(back.json()).toMatchObject({ id: body.id, team_id: null });
+  const receivers = [
+    ['webhook', '/webhooks', { url: 'https://mover.example.com' }],
+    ['event-source', '/event-sources', { source: '/mover' }],
+  ] as const;
+  for (const [kind, path, fields] of receivers) {
+    const { id } = (await builder.post(path, fields)).body;
+    const given = await cli.run(['team', 'move', kind, id, 'movers', '--jq', '.team_id != null']);
+    expect([given.exitCode, given.stdout]).toEqual([0, 'true\n']);
+    expect((await builder.delete(`${path}/${id}`)).status).toBe(204);
+  }
   const refused = await cli.run(['workflow', 'delete', 'mover', '--yes', '--jq', '.id']);
   expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('--jq has no effect')]);
   expect((await builder.delete(`/workflows/${body.id}`)).status).toBe(204);

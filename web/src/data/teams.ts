@@ -39,6 +39,14 @@ export function mayCallFor(id: OperationId, team: string | null): boolean {
   return team === '' || team === null ? mayCall(id) : teamsToBuildFor().some((one) => one.id === team);
 }
 
+/** Whether the user may give it to another holder: who owns it, admins of its team, and admins. */
+export function mayMove(id: OperationId, record: { owner_id: string; team_id: string | null }): boolean {
+  const { owner_id: owner, team_id: team } = record;
+  if (user.value?.roles.includes('admin') === true) return true;
+  if (team !== null) return knownTeams().some((one) => one.id === team && one.role === 'admin');
+  return owner === user.value?.id && mayCall(id);
+}
+
 /** Whether the user may make it for themselves or for any team. */
 export function mayCallForAny(id: OperationId): boolean {
   return mayCall(id) || teamsToBuildFor().length > 0;

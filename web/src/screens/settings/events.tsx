@@ -5,6 +5,7 @@ import type {
   EventSource,
   InboundWebhook,
   ListedReceivedEvent,
+  UpdateHookRequest,
 } from '../../../../client/index.ts';
 import { HOOK_SCHEMES } from '../../../../contracts/hooks.ts';
 import { query, setQuery } from '../../app/router.ts';
@@ -22,6 +23,7 @@ import { words as teamWords } from '../../ui/team-words.ts';
 import { complain } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { words } from './event-words.ts';
+import { MoveHeld } from './move-held.tsx';
 import { ReceivedEvent } from './received-event.tsx';
 import { Removal } from './removal.tsx';
 import css from './settings.module.css';
@@ -134,7 +136,7 @@ function Refusal({ hook }: { hook: InboundWebhook }) {
 function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promise<void> }) {
   if (!mayCallFor('updateHook', hook.team_id)) return null;
   const path = { id: hook.id };
-  const change = async (body: { active?: boolean; secret?: string; former_secret?: string | null }) => {
+  const change = async (body: UpdateHookRequest) => {
     await client.call('updateHook', { path, body });
     await reload();
   };
@@ -164,6 +166,7 @@ function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promis
       <button type="button" onClick={() => act({ active: !hook.active })}>
         {hook.active ? words.turnOff : words.turnOn}
       </button>
+      <MoveHeld by="updateHook" name={hook.name} record={hook} onMove={(to) => change({ team_id: to })} />
       <Removal
         title={words.deleteHook}
         text={words.deleteHookText(hook.name)}
@@ -222,6 +225,10 @@ function sourceColumns(
   remove: (id: string) => Promise<void>,
   reload: () => Promise<void>,
 ): Column<EventSource>[] {
+  const move = async (id: string, to: string | null) => {
+    await client.call('updateEventSource', { path: { id }, body: { team_id: to } });
+    await reload();
+  };
   const { source, from, shared } = words.sourceColumns;
   return [
     { title: source, cell: (record) => <code>{record.source}</code> },
@@ -234,14 +241,20 @@ function sourceColumns(
     {
       title: words.acts,
       end: true,
-      cell: ({ id, source: named, team_id: team }) =>
-        mayCallFor('updateEventSource', team) && (
+      cell: (record) =>
+        mayCallFor('updateEventSource', record.team_id) && (
           <span class={page['actions']}>
-            <SourceEdit id={id} onSaved={reload} />
+            <SourceEdit id={record.id} onSaved={reload} />
+            <MoveHeld
+              by="updateEventSource"
+              name={record.source}
+              record={record}
+              onMove={(to) => move(record.id, to)}
+            />
             <Removal
               title={words.deleteSource}
-              text={words.deleteSourceText(named)}
-              onAct={() => remove(id)}
+              text={words.deleteSourceText(record.source)}
+              onAct={() => remove(record.id)}
             />
           </span>
         ),

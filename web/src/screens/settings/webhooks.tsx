@@ -14,6 +14,7 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { TeamFilter } from '../../ui/team-choice.tsx';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
+import { MoveHeld } from './move-held.tsx';
 import { Removal } from './removal.tsx';
 import { ShownOnce } from './shown-once.tsx';
 import { words } from './words.ts';
@@ -126,6 +127,15 @@ function Acts({ webhook, reload }: { webhook: Webhook; reload: () => Promise<voi
           >
             {webhook.active ? words.turnOff : words.turnOn}
           </button>
+          <MoveHeld
+            by="updateWebhook"
+            name={webhook.url}
+            record={webhook}
+            onMove={async (to) => {
+              await client.call('updateWebhook', { path, body: { team_id: to } });
+              await reload();
+            }}
+          />
           <Removal
             title={words.deleteWebhook}
             text={words.deleteWebhookText(webhook.url)}
