@@ -1,6 +1,6 @@
 /**
- * Names beside the ids of people: a record whose schema has `owner_name` gets the name of its `owner_id`. All
- * people of a response are read in one statement.
+ * Names beside the ids of people: a record whose schema has `owner_name` gets the name of its `owner_id`, and
+ * a list of ids a list of names. All people of a response are read in one statement.
  */
 import * as z from 'zod';
 
@@ -12,13 +12,17 @@ import { arrayLiteral } from '../db/sql.ts';
 import { isMedia, type Endpoint, type EndpointResponse } from './endpoint.ts';
 import type { KnownNames } from './known-names.ts';
 
-/** The id or username that each name belongs to. */
+/** Where in the record the id or username of each name is, or a list of them. */
 const SOURCES = {
-  owner_name: 'owner_id',
-  assignee_name: 'assignee',
-  claimed_by_name: 'claimed_by',
-  decided_by_name: 'decided_by',
-  created_by_name: 'created_by',
+  owner_name: ['owner_id'],
+  user_name: ['user_id'],
+  assignee_name: ['assignee'],
+  claimed_by_name: ['claimed_by'],
+  decided_by_name: ['decided_by'],
+  created_by_name: ['created_by'],
+  added_by_name: ['added_by'],
+  paused_by_name: ['paused_by'],
+  runner_names: ['runners', 'users'],
 } as const;
 
 /** In the schema of a record: the display name, or else the username. */
@@ -27,6 +31,12 @@ export const personName = z
   .nullable()
   .optional()
   .meta({ description: 'Display name, or else username; null without a person.' });
+
+/** In the schema of a record with a list of people, in the same order. */
+export const listOfNames = z
+  .array(z.string().nullable())
+  .optional()
+  .meta({ description: 'Display names, or else usernames, in the order of the ids.' });
 
 interface Plan {
   names: (keyof typeof SOURCES)[];
@@ -87,8 +97,9 @@ function collect(plan: Plan, value: unknown, people: Set<string>): void {
   if (Array.isArray(value)) for (const entry of value) collect(plan, entry, people);
   if (!isRecord(value)) return;
   for (const name of plan.names) {
-    const person = value[SOURCES[name]];
-    if (typeof person === 'string') people.add(person.toLowerCase());
+    const found = valueAt(value, SOURCES[name]);
+    for (const person of Array.isArray(found) ? found : [found])
+      if (typeof person === 'string') people.add(person.toLowerCase());
   }
   for (const [key, member] of plan.members) collect(member, value[key], people);
 }
@@ -98,12 +109,20 @@ function named(plan: Plan, value: unknown, names: ReadonlyMap<string, string>): 
   if (!isRecord(value)) return value;
   const copy = { ...value };
   for (const [key, member] of plan.members) if (key in value) copy[key] = named(member, value[key], names);
+  const nameOf = (person: unknown): string | null =>
+    typeof person === 'string' ? (names.get(person.toLowerCase()) ?? null) : null;
   for (const name of plan.names) {
-    const person = value[SOURCES[name]];
-    if (person === undefined) continue;
-    copy[name] = typeof person === 'string' ? (names.get(person.toLowerCase()) ?? null) : null;
+    const found = valueAt(value, SOURCES[name]);
+    if (found === undefined) continue;
+    copy[name] = Array.isArray(found) ? found.map(nameOf) : nameOf(found);
   }
   return copy;
+}
+
+function valueAt(record: Record<string, unknown>, path: readonly string[]): unknown {
+  let value: unknown = record;
+  for (const key of path) value = isRecord(value) ? value[key] : undefined;
+  return value;
 }
 
 /** By id and by username. */

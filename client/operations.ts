@@ -1266,10 +1266,14 @@ export type EventSenders = {
 export type EventSource = {
   id: string;
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   team_id: string | null;
   source: string;
   client_id: string | null;
   user_id: string | null;
+  /** Display name, or else username; null without a person. */
+  user_name?: string | null;
   shared_with: string[];
   description: string | null;
   created_at: string;
@@ -1585,6 +1589,8 @@ export type ImportAgentsRequest = {
 export type InboundWebhook = {
   id: string;
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   team_id: string | null;
   name: string;
   /** The address to give to the sender. */
@@ -2079,6 +2085,8 @@ export type Notification = {
 export type NotificationChannel = {
   id: string;
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   name: string;
   format: 'slack' | 'teams' | 'mattermost';
   /** Tasks for this group; only admins set it. */
@@ -2717,6 +2725,8 @@ export type Schedule = {
   reason: string | null;
   paused_at: string | null;
   paused_by: string | null;
+  /** Display name, or else username; null without a person. */
+  paused_by_name?: string | null;
   note: string | null;
   /**
    * At a time at which an earlier run of the schedule has not ended: `skip` it, start it once
@@ -2857,6 +2867,8 @@ export type Team = {
   quotas: TeamQuotas | null;
   can: 'manage'[];
   created_by: string;
+  /** Display name, or else username; null without a person. */
+  created_by_name?: string | null;
   created_at: string;
   updated_at: string;
 };
@@ -2867,6 +2879,8 @@ export type TeamMember = {
   display_name: string | null;
   role: 'viewer' | 'approver' | 'builder' | 'admin';
   added_by: string;
+  /** Display name, or else username; null without a person. */
+  added_by_name?: string | null;
   added_at: string;
 };
 export type TeamQuotas = {
@@ -3333,6 +3347,8 @@ export type WorkflowFields = {
   team_id: string | null;
   /** Null for those who may not change the workflow. */
   runners: Runners | null;
+  /** Display names, or else usernames, in the order of the ids. */
+  runner_names?: (string | null)[];
   visibility: 'private' | 'public';
   budget: Budget | null;
   provenance: Provenance | null;

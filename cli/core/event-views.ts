@@ -34,7 +34,7 @@ export const sourceView: View<EventSource> = {
   columns: [
     ['id', ({ id }) => id],
     ['source', ({ source }) => oneLine(source)],
-    ['only from', ({ client_id: client, user_id: user }) => client ?? user ?? 'anyone of yours'],
+    ['only from', (source) => source.client_id ?? source.user_name ?? source.user_id ?? 'anyone of yours'],
     ['shared with', (source) => source.shared_with],
     ['description', ({ description }) => description],
   ],

@@ -21,6 +21,7 @@ import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
+import { personName } from '../../person-names.ts';
 import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
 const tags = ['events'];
@@ -52,10 +53,12 @@ const sourceRecord = z
   .object({
     id: uuid,
     owner_id: uuid,
+    owner_name: personName,
     team_id: uuid.nullable(),
     source: z.string(),
     client_id: z.string().nullable(),
     user_id: uuid.nullable(),
+    user_name: personName,
     shared_with: z.array(uuid),
     description: z.string().nullable(),
     created_at: timestamp,

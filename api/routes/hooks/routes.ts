@@ -35,6 +35,7 @@ import {
   unstorable,
 } from '../../middleware/body.ts';
 import { byId, readPage } from '../../paging.ts';
+import { personName } from '../../person-names.ts';
 import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
 const tags = ['inbound webhooks'];
@@ -61,6 +62,7 @@ const hookRecord = z
   .object({
     id: uuid,
     owner_id: uuid,
+    owner_name: personName,
     team_id: uuid.nullable(),
     name: z.string(),
     url: z.string().meta({ description: 'The address to give to the sender.' }),

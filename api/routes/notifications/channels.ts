@@ -19,6 +19,7 @@ import { getWorkflowForChange } from '../../../domain/registry/workflow-service.
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';
+import { personName } from '../../person-names.ts';
 import { emptyBody, httpUrl, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 import { hasScope } from '../../scopes.ts';
 
@@ -35,6 +36,7 @@ const channelRecord = z
   .object({
     id: uuid,
     owner_id: uuid,
+    owner_name: personName,
     name: z.string(),
     format: z.enum(CHAT_FORMATS),
     group: z.string().nullable().meta({ description: 'Tasks for this group; only admins set it.' }),

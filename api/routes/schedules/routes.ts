@@ -29,6 +29,7 @@ import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { mergedBudget } from '../../merged-fields.ts';
 import { endpoint, type Endpoint, type EndpointContext, type EndpointResponse } from '../../endpoint.ts';
+import { personName } from '../../person-names.ts';
 import { emptyBody, idParams, instant, text, timestamp, uuid } from '../../schemas.ts';
 import { replayWaiting } from '../runs/replay.ts';
 import { respondStarted } from '../runs/started.ts';
@@ -80,6 +81,7 @@ const scheduleRecord = z
     reason: z.string().nullable().meta({ description: 'Why it is blocked.' }),
     paused_at: timestamp.nullable(),
     paused_by: uuid.nullable(),
+    paused_by_name: personName,
     note: z.string().nullable(),
     overlap,
     catch_up_seconds: catchUpSeconds,

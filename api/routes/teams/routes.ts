@@ -29,6 +29,7 @@ import { mergedQuotas } from '../../merged-fields.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
+import { personName } from '../../person-names.ts';
 import { flag, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
 const tags = ['teams'];
@@ -54,6 +55,7 @@ const teamRecord = z
       .meta({ description: 'What replaces the settings for this team; administrators set it.' }),
     can: z.array(z.enum(['manage'])),
     created_by: uuid,
+    created_by_name: personName,
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -67,6 +69,7 @@ const memberRecord = z
     display_name: z.string().nullable(),
     role,
     added_by: uuid,
+    added_by_name: personName,
     added_at: timestamp,
   })
   .meta({ id: 'TeamMember' });

@@ -13,7 +13,7 @@ import type { Actor } from '../../../domain/auth/actor.ts';
 import { WORKFLOW_ACTIONS, workflowActions } from '../../../domain/registry/workflow-rights.ts';
 import type { WorkflowRecord } from '../../../domain/registry/workflow-service.ts';
 import { listedRecord, presentListed } from '../../listed.ts';
-import { personName } from '../../person-names.ts';
+import { listOfNames, personName } from '../../person-names.ts';
 import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
 import { time } from '../../times.ts';
 
@@ -77,6 +77,7 @@ export const workflowRecord = z
     owner_name: personName,
     team_id: uuid.nullable(),
     runners: runners.nullable().meta({ description: 'Null for those who may not change the workflow.' }),
+    runner_names: listOfNames,
     visibility: z.enum(['private', 'public']),
     tags: z.array(z.string()),
     budget: budgetSchema.nullable(),

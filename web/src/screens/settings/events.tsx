@@ -232,7 +232,11 @@ function sourceColumns(
   const { source, from, shared } = words.sourceColumns;
   return [
     { title: source, cell: (record) => <code>{record.source}</code> },
-    { title: from, cell: ({ client_id: id, user_id: user }) => id ?? user ?? words.anyone, minor: true },
+    {
+      title: from,
+      cell: (record) => record.client_id ?? record.user_name ?? record.user_id ?? words.anyone,
+      minor: true,
+    },
     {
       title: shared,
       cell: ({ shared_with: users }) => (users.length === 0 ? '–' : words.people(users.length)),
