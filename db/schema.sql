@@ -607,6 +607,7 @@ create table delivery_target (
 );
 CREATE INDEX delivery_target_due ON public.delivery_target USING btree (due_at) WHERE (active AND (due_at IS NOT NULL));
 CREATE INDEX delivery_target_holder ON public.delivery_target USING btree (holder_id, kind, id DESC);
+CREATE INDEX delivery_target_inactive ON public.delivery_target USING btree (id DESC) WHERE ((kind = 'webhook'::text) AND (NOT active));
 CREATE INDEX delivery_target_owner ON public.delivery_target USING btree (owner_id, kind, id DESC);
 CREATE INDEX delivery_target_run ON public.delivery_target USING btree (run_id) WHERE (run_id IS NOT NULL);
 CREATE INDEX delivery_target_team ON public.delivery_target USING btree (team_id) WHERE (team_id IS NOT NULL);

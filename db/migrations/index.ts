@@ -76,6 +76,7 @@ import { Migration202611281720PartitionedLog } from './202611281720-partitioned-
 import { Migration202611282143EncryptionKeyChecks } from './202611282143-encryption-key-checks.ts';
 import { Migration202611290150IssuedNames } from './202611290150-issued-names.ts';
 import { Migration202611290152FirstOfADay } from './202611290152-first-of-a-day.ts';
+import { Migration202611290155InactiveWebhooks } from './202611290155-inactive-webhooks.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -152,6 +153,7 @@ export const migrations = [
   { name: '202611282143-encryption-key-checks', class: Migration202611282143EncryptionKeyChecks },
   { name: '202611290150-issued-names', class: Migration202611290150IssuedNames },
   { name: '202611290152-first-of-a-day', class: Migration202611290152FirstOfADay },
+  { name: '202611290155-inactive-webhooks', class: Migration202611290155InactiveWebhooks },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

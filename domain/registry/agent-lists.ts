@@ -60,8 +60,14 @@ export async function listAgents(
   page: KeysetPage,
 ): Promise<ListedAgent[]> {
   const conditions: FilterQuery<Agent>[] = [];
-  if (!isAdmin(actor))
-    conditions.push({ $or: [{ holder_id: { $in: holdersOf(actor) } }, { visibility: 'public' }] });
+  if (!isAdmin(actor)) {
+    // Private agents are those of the actor and of their teams: their index finds them, as with workflows.
+    conditions.push(
+      filter.visibility === 'private'
+        ? { holder_id: { $in: holdersOf(actor) } }
+        : { $or: [{ holder_id: { $in: holdersOf(actor) } }, { visibility: 'public' }] },
+    );
+  }
   if (page.after !== undefined) conditions.push({ id: { $lt: page.after } });
   for (const key of ['type', 'status', 'visibility', 'owner_id', 'team_id', 'name', 'version'] as const) {
     if (filter[key] !== undefined) conditions.push({ [key]: filter[key] });

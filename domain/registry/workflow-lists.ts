@@ -135,6 +135,7 @@ const REVISION_COLUMNS: readonly ListedColumn[] = [
 ];
 const WITH_AGENTS = { runnable: 'agents' };
 
+/** Each revision by its key: a join may read those of all workflows, while these are few. */
 async function readListed(
   em: EntityManager,
   ids: readonly string[],
@@ -150,7 +151,9 @@ async function readListed(
             to_json(w.runner_keys) as runner_keys, w.provenance, w.budget, w.created_at, w.updated_at,
             w.revision, r.valid, r.runnable,
             ${listedColumns(columns, { view, alsoOmitted: WITH_AGENTS })}
-       from workflow w join workflow_revision r on r.workflow_id = w.id and r.revision = w.revision
+       from workflow w cross join lateral (
+              select v.* from workflow_revision v
+               where v.workflow_id = w.id and v.revision = w.revision limit 1) r
       where w.id = any(?::uuid[])
       order by w.id desc`,
     [arrayLiteral(ids)],

@@ -132,10 +132,12 @@ export async function listWebhooks(
   if (!isAdmin(actor)) where.add('t.holder_id = any(?::uuid[])', arrayLiteral(holdersOf(actor, 'builder')));
   if (filter.team_id !== undefined) where.add('t.team_id = ?::uuid', filter.team_id);
   if (filter.owner_id !== undefined) where.add('t.owner_id = ?', filter.owner_id);
-  if (filter.active !== undefined) where.add('t.active = ?', filter.active);
-  if (page.after !== undefined) where.add('w.id < ?', page.after);
+  // In the words of the index of those that are off.
+  where.add(`t.kind = '${WEBHOOK_KIND}'`);
+  if (filter.active !== undefined) where.add(filter.active ? 't.active' : 'not t.active');
+  if (page.after !== undefined) where.add('t.id < ?', page.after);
   return em.execute<Webhook[]>(
-    `select ${COLUMNS} from ${FROM} where ${where.sql} order by w.id desc limit ?`,
+    `select ${COLUMNS} from ${FROM} where ${where.sql} order by t.id desc limit ?`,
     [...where.values, page.limit],
   );
 }

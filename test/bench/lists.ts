@@ -41,6 +41,7 @@ const counts: RowCounts = {
   deliveries: tasks,
   notifications: tasks,
   jobs: tasks,
+  others: 10_000,
 };
 const DAY_MS = 24 * 3_600_000;
 

@@ -19,6 +19,8 @@ export interface RowCounts {
   deliveries: number;
   notifications: number;
   jobs: number;
+  /** Of teams, webhooks, conversations and events from outside, so many each; default: none. */
+  others?: number;
 }
 
 const YEAR_MS = 365 * 24 * 3_600_000;
@@ -46,7 +48,7 @@ export interface ManyRows {
 /** The rows that `insertManyRows` stores. */
 export function manyRows(counts: RowCounts, endMs: number): ManyRows {
   const startMs = endMs - YEAR_MS;
-  const stepOf = (table: keyof RowCounts): number => YEAR_MS / (counts[table] + 1);
+  const stepOf = (table: keyof RowCounts): number => YEAR_MS / ((counts[table] ?? 0) + 1);
   return {
     idOf: (table, n) => idAt(`${startMs} + (${n}) * ${stepOf(table)}::numeric`, table, `(${n})::text`),
     timeOf: (table, n) => Math.round(startMs + n * stepOf(table)),
@@ -59,8 +61,8 @@ export async function insertManyRows(em: EntityManager, counts: RowCounts, endMs
   const rows = manyRows(counts, endMs);
   const { idOf } = rows;
   const at = (table: keyof RowCounts): string =>
-    `to_timestamp((${endMs - YEAR_MS} + n * ${YEAR_MS / (counts[table] + 1)}) / 1000.0)`;
-  const each = (table: keyof RowCounts): string => `generate_series(1, ${counts[table]}) n`;
+    `to_timestamp((${endMs - YEAR_MS} + n * ${YEAR_MS / ((counts[table] ?? 0) + 1)}) / 1000.0)`;
+  const each = (table: keyof RowCounts): string => `generate_series(1, ${counts[table] ?? 0}) n`;
   const owner = idOf('users', `1 + n % ${counts.users}`);
   const statements = [
     `insert into user_account (id, username, email, display_name, password_hash, roles, groups, status)
@@ -68,10 +70,12 @@ export async function insertManyRows(em: EntityManager, counts: RowCounts, endMs
             case when n % 1000 = 0 then '{admin}'::text[] else '{builder}' end,
             array['group-' || n % 1000], case when n % 500 = 0 then 'disabled' else 'active' end
        from ${each('users')}`,
-    `insert into workflow (id, owner_id, name, description, visibility, tags, revision, valid, runnable)
+    `insert into workflow (id, owner_id, name, description, visibility, tags, revision, valid, runnable,
+                           runner_keys)
      select ${idOf('workflows', 'n')}, ${owner}, ${NAME}, 'number ' || n || ' of many',
             case when n % 10 = 0 then 'public' else 'private' end, array['tag-' || n % 1000], 1,
-            n % 500 <> 0, n % 500 <> 0
+            n % 500 <> 0, n % 500 <> 0,
+            case when n % 100 = 0 then array['group:group-' || n % 1000] else '{}' end
        from ${each('workflows')}`,
     `insert into workflow_revision (workflow_id, revision, definition, digest, valid, runnable, problems,
                                     agents, created_by)
@@ -127,6 +131,7 @@ export async function insertManyRows(em: EntityManager, counts: RowCounts, endMs
             ${idOf('agents', '1')}, '1.0.0', ${idOf('users', '2')}, 'default', '{}', 'true', true, 1, 1000,
             now(), now(), case when n % 500 = 0 then 'failed' else 'completed' end
        from ${each('jobs')}`,
+    ...otherStatements(counts, idOf, at),
   ];
   await em.transactional(async (tx) => {
     await tx.execute('set local session_replication_role = replica');
@@ -177,5 +182,36 @@ function runStatements(
        from generate_series(1, ${tasks}) n join run r on r.id = ${runOfTask}`,
     `insert into hitl_task_text (task_id, text)
      select id, concat_ws(' ', title, description, task_name, workflow_name) from hitl_task`,
+  ];
+}
+
+/** Teams hold every thousandth record. The first person has all conversations and events. */
+function otherStatements(
+  { others = 0, users, agents }: RowCounts,
+  idOf: ManyRows['idOf'],
+  at: (table: keyof RowCounts) => string,
+): string[] {
+  const each = `generate_series(1, ${others}) n`;
+  const [id, first] = [idOf('others', 'n'), idOf('users', '1')];
+  const holding = ['workflow', 'agent', 'file', 'run'].map(
+    (table) =>
+      `update ${table} o set team_id = t.id
+         from (select id, row_number() over (order by id) as n from ${table}) numbered
+              join team t on t.id = ${idOf('others', '1 + numbered.n / 1000 % 10')}
+        where o.id = numbered.id and numbered.n % 1000 = 0`,
+  );
+  return [
+    `insert into team (id, name, created_by) select ${id}, 'team-' || n, ${first} from ${each}`,
+    ...(others === 0 ? [] : holding),
+    `insert into delivery_target (id, kind, owner_id, team_id, url, active)
+     select ${id}, 'webhook', ${idOf('users', `1 + n % ${users}`)},
+            case when n % 1000 = 0 then ${idOf('others', '1')} end, 'https://example.com', n % 500 <> 0
+       from ${each}`,
+    `insert into webhook (id, secret_encrypted) select ${id}, '' from ${each}`,
+    `insert into chat_session (id, agent_id, owner_id, name)
+     select ${id}, ${idOf('agents', `1 + n % ${agents}`)}, ${first}, ${NAME} from ${each}`,
+    `insert into inbound_event (id, owner_id, source, event_id, type, event, received_at)
+     select ${id}, ${first}, '/source-' || n % 1000, n::text, 'type-' || n % 1000, '{}', ${at('others')}
+       from ${each}`,
   ];
 }

@@ -23,6 +23,7 @@ const COUNTS: RowCounts = {
   deliveries: 10_000,
   notifications: 10_000,
   jobs: 10_000,
+  others: 10_000,
 };
 const END_MS = Date.UTC(2026, 0, 1);
 const BIG = [
@@ -41,6 +42,11 @@ const BIG = [
   'delivery',
   'notification',
   'job',
+  'team',
+  'delivery_target',
+  'webhook',
+  'chat_session',
+  'inbound_event',
 ];
 
 let app: TestApp;
