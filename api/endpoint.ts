@@ -32,7 +32,7 @@ export interface AuditTrail {
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** A request whose answer the statement of `atOnce` has to keep, for repetitions. */
+/** A request whose answer is kept for repetitions: by the statement of `atOnce`, or after the commit. */
 export interface KeyedRequest {
   /** @param response with the names of people or without */
   answer(response: EndpointResponse): Promise<KeyedAnswer>;
@@ -82,7 +82,7 @@ export interface EndpointContext<P = unknown, Q = unknown, B = unknown, R = unkn
   readonly yaml: YamlBody | null;
   /** The request's entry in the audit log. */
   readonly audit: AuditTrail;
-  /** In `atOnce`, of a request with an `Idempotency-Key`; else null. */
+  /** Of a request with an `Idempotency-Key`; else null. */
   readonly keyed: KeyedRequest | null;
   /** Does work whose effort depends on the body, and counts its time as the caller's. */
   measure<T>(work: () => T): T;

@@ -9,7 +9,7 @@ import { decideAtOnce, type DecidedAtOnce } from '../../domain/hitl/decide-at-on
 import type { HumanTask } from '../../domain/hitl/human-task.ts';
 import { decide, loadForChange } from '../../domain/hitl/service.ts';
 import type { Submission } from '../../domain/hitl/submission.ts';
-import { sendSignals } from '../../domain/runs/dispatch.ts';
+import { sendSignal } from '../../domain/runs/dispatch.ts';
 import { servesCaller } from '../../domain/runs/protocol-calls.ts';
 import { presentDecided } from '../routes/hitl/presenter.ts';
 import { inTransaction, unlessRolledBack } from '../transaction.ts';
@@ -27,8 +27,8 @@ export async function decideTask(
 ): Promise<CallToolResult> {
   const { task, decision, signal, actor } =
     (await atOnce(call, taskId, submission)) ?? (await locked(call, taskId, submission));
-  const delivered = signal === null ? [] : await sendSignals(call.deps, [signal]);
-  return recordResult({ ...presentDecided(actor, task, decision, delivered.length > 0) });
+  const delivered = signal === null ? null : await sendSignal(call.deps, signal);
+  return recordResult({ ...presentDecided(actor, task, decision, delivered) });
 }
 
 function atOnce(call: McpCall, taskId: string, submission: Submission): Promise<DecidedAtOnce | null> {

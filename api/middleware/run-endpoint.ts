@@ -78,7 +78,8 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
           contextOf(deps.fork(), { actions: [], audit: new EndpointTrail(endpoint, ctx) }),
         )
       : undefined;
-    const first = await actAtOnce(deps, endpoint, ctx, contextOf, keyedRequest(deps, scope, withNames));
+    const keyed = keyedRequest(deps, scope, withNames);
+    const first = await actAtOnce(deps, endpoint, ctx, contextOf, keyed);
     if (first !== null) {
       send(ctx, await answerAtOnce(deps, endpoint, ctx, first, withNames));
       return;
@@ -86,7 +87,7 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
     const attempt = async (em: EntityManager) => {
       const actions: AfterCommit[] = [];
       const audit = new EndpointTrail(endpoint, ctx);
-      const c = contextOf(em, { actions, audit, prepared });
+      const c = contextOf(em, { actions, audit, prepared, keyed });
       const stored = scope ? await claimKey(em, scope) : null;
       if (stored) return { response: stored, actions, replayed: true, c };
       const response = await withNames(em, await endpoint.handler(c));

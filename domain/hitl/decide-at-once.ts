@@ -14,6 +14,7 @@ import { ABSENT_PEOPLE, asDeputy } from '../auth/absences.ts';
 import type { AbsentPerson, Actor } from '../auth/actor.ts';
 import { notFound, type Checked } from '../errors.ts';
 import { fileIdsIn } from '../files/run-files.ts';
+import type { AnswerKept } from '../runs/signals.ts';
 import { traceOfDecision } from '../runs/traces.ts';
 import { DECIDED, type Decided } from './decide.ts';
 import {
@@ -75,16 +76,10 @@ export interface DecidedAtOnce extends Decided {
   actor: Actor;
 }
 
-/** The answer to keep for an `Idempotency-Key`: columns of its row, and the body as JSON. */
-export interface KeyedAnswer {
-  user_id: string;
-  method: string;
-  path: string;
-  key: string;
-  fingerprint: string;
+/** The answer to keep for an `Idempotency-Key`: columns of its row. */
+export interface KeyedAnswer extends AnswerKept {
   status: number;
   headers: Record<string, string>;
-  body: unknown;
 }
 
 interface Request {

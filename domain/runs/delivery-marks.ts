@@ -4,11 +4,13 @@
  */
 import type { MikroORM } from '@mikro-orm/postgresql';
 import { lateFork } from '../../db/late-fork.ts';
-import { markDelivered } from './signals.ts';
+import { markDelivered, type AnswerKept } from './signals.ts';
 
 interface Arrival {
   id: string;
   runId: string;
+  /** Told to the caller, and kept in place of the one that was kept before. */
+  answer?: AnswerKept | undefined;
 }
 
 interface Waiting extends Arrival {
@@ -38,7 +40,8 @@ class DeliveryMarks {
     for (let taken = this.#take(); taken.length > 0; taken = this.#take()) {
       try {
         const ids = taken.map(({ id }) => id);
-        await markDelivered(lateFork(this.#orm.em), ids);
+        const answers = taken.flatMap(({ answer }) => answer ?? []);
+        await markDelivered(lateFork(this.#orm.em), ids, answers);
         for (const { resolve } of taken) resolve();
       } catch (error) {
         for (const { reject } of taken) reject(error);

@@ -10,7 +10,7 @@ import { inParallel } from '../in-parallel.ts';
 import { appendEvents, serviceEvent } from './events.ts';
 import { markArrival } from './delivery-marks.ts';
 import { runName } from './run-name.ts';
-import { markDelivered, readSignals, type OpenSignal } from './signals.ts';
+import { markDelivered, readSignals, type AnswerKept, type OpenSignal } from './signals.ts';
 import { readRunStart } from './start.ts';
 
 export interface DispatchDeps {
@@ -46,12 +46,28 @@ export async function deliverSignals(deps: DispatchDeps, ids: string[], atOnce =
 
 /** Those of a run in their order. */
 export async function sendSignals(deps: DispatchDeps, signals: OpenSignal[], atOnce = 1): Promise<string[]> {
+  const [first, ...others] = signals;
+  if (first !== undefined && others.length === 0)
+    return (await sendSignal(deps, first)) ? [first.signal.id] : [];
   const delivered = await sendUnmarked(deps, signals, atOnce);
-  const [only] = signals;
-  if (signals.length === 1 && only !== undefined && delivered.length === 1)
-    await markArrival(deps.orm, { id: only.signal.id, runId: only.run_id });
-  else await markDelivered(lateFork(deps.orm.em), delivered);
+  await markDelivered(lateFork(deps.orm.em), delivered);
   return delivered;
+}
+
+/**
+ * Sends one signal.
+ * @param answerOf what the caller will be told if it arrives, which is then kept for repetitions
+ * @returns whether it arrived
+ */
+export async function sendSignal(
+  deps: DispatchDeps,
+  signal: OpenSignal,
+  answerOf?: () => Promise<AnswerKept>,
+): Promise<boolean> {
+  const [arrived] = await sendUnmarked(deps, [signal]);
+  if (arrived === undefined) return false;
+  await markArrival(deps.orm, { id: arrived, runId: signal.run_id, answer: await answerOf?.() });
+  return true;
 }
 
 /** The caller marks those that arrived. */

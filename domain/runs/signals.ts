@@ -152,7 +152,43 @@ const MARK_DELIVERED = new Prepared(
      from sent where d.id = sent.id`,
 );
 
-export async function markDelivered(em: EntityManager, ids: string[]): Promise<void> {
+/** The same, with the answers that say so. */
+const MARK_ANSWERED = new Prepared(
+  `with sent as (
+     update run_signal set delivered_at = coalesce(delivered_at, clock_timestamp())
+      where id = any(?::uuid[]) and set_config('synchronous_commit', 'off', true) is not null
+      returning id, delivered_at),
+   answered as (
+     update idempotency_record r set body = a.body
+       from json_to_recordset(?::json)
+              as a (user_id uuid, method text, path text, key text, fingerprint text, body text)
+      where r.user_id = a.user_id and r.method = a.method and r.path = a.path and r.key = a.key
+        and r.fingerprint = a.fingerprint)
+   update hitl_decision d set delivered_at = coalesce(d.delivered_at, sent.delivered_at)
+     from sent where d.id = sent.id`,
+);
+
+/** An answer that is kept for an `Idempotency-Key`. */
+export interface AnswerKept {
+  user_id: string;
+  method: string;
+  path: string;
+  key: string;
+  fingerprint: string;
+  body: unknown;
+}
+
+/** @param answers replace those that were kept before it was known that the signals have arrived */
+export async function markDelivered(
+  em: EntityManager,
+  ids: string[],
+  answers: readonly AnswerKept[] = [],
+): Promise<void> {
   // A decision has its signal's id, and shows whether its run has received it.
-  if (ids.length > 0) await MARK_DELIVERED.execute(em, [arrayLiteral(ids)]);
+  if (ids.length === 0) return;
+  if (answers.length === 0) return void (await MARK_DELIVERED.execute(em, [arrayLiteral(ids)]));
+  const rows = answers.map(({ user_id, method, path, key, fingerprint, body }) => {
+    return { user_id, method, path, key, fingerprint, body: JSON.stringify(body) };
+  });
+  await MARK_ANSWERED.execute(em, [arrayLiteral(ids), JSON.stringify(rows)]);
 }

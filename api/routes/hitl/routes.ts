@@ -21,7 +21,7 @@ import {
 } from '../../../domain/hitl/service.ts';
 import type { HumanTaskView } from '../../../domain/hitl/human-task.ts';
 import { MAX_COUNT, TASK_SORTS, type TaskPosition, type TaskSort } from '../../../domain/hitl/list-query.ts';
-import { sendSignals } from '../../../domain/runs/dispatch.ts';
+import { sendSignal } from '../../../domain/runs/dispatch.ts';
 import { dataOf } from '../../audit-trail.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext, type EndpointResponse } from '../../endpoint.ts';
@@ -254,18 +254,20 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
   ];
 }
 
-/** Sends the signal after the commit. */
+/** Sends the signal after the commit. Repetitions get the answer that was told then. */
 function answerDecided(
   deps: AppDeps,
-  c: Pick<EndpointContext, 'afterCommit'>,
+  c: Pick<EndpointContext, 'afterCommit' | 'keyed'>,
   actor: Actor,
   { task, decision, signal }: Decided,
 ): EndpointResponse {
   const body = presentDecided(actor, task, decision);
   if (signal !== null) {
+    const { keyed } = c;
     c.afterCommit(async () => {
-      const delivered = await sendSignals(deps, [signal]);
-      return { status: 200, body: withDelivery(body, delivered.length > 0) };
+      const arrived = { status: 200, body: withDelivery(body, true) };
+      const isArrived = await sendSignal(deps, signal, keyed ? () => keyed.answer(arrived) : undefined);
+      return isArrived ? arrived : { status: 200, body };
     });
   }
   return { status: 200, body };

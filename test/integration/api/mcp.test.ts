@@ -201,6 +201,16 @@ describe('human tasks', () => {
     expect(decided.structuredContent).toMatchObject({ task: { status: 'decided' } });
     const deciding = statements.filter((sql) => /decide_at_once|lock_human_task/.test(sql));
     expect(deciding).toEqual([expect.stringContaining('decide_at_once')]);
+    const quorum = { approvals: 2, rejections: 2, exclude_initiator: false };
+    const voted = await mcp.client.callTool({
+      name: 'decide_human_task',
+      arguments: { task_id: await insertTask(app.orm, runId, { quorum }), decision: 'approve' },
+    });
+    // A vote that leaves the task open has nothing to deliver.
+    expect(voted.structuredContent).toMatchObject({
+      task: { status: 'open' },
+      decision: { delivered: null },
+    });
     const admin = await app.as('admin');
     const entries = await admin.get(`/audit?action=decideHumanTask&object_id=${taskId}`);
     expect(entries.body).toMatchObject([{ via: 'mcp', changes: { decision: { new: 'approve' } } }]);

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { RunSignal } from '../../../contracts/temporal.ts';
 import { createDecisionLink } from '../../../domain/hitl/decision-links.ts';
 import { findTask } from '../../../domain/hitl/human-task.ts';
+import { TemporalUnavailable } from '../../../domain/ports.ts';
+import { deliverSignals } from '../../../domain/runs/dispatch.ts';
 import {
   noTemporal,
   startTestApp,
@@ -21,12 +23,20 @@ let asBob: Client;
 let asDora: Client;
 let runId: string;
 let statements: string[];
+let isTemporalAway = false;
 const signals: RunSignal[] = [];
 
 beforeAll(async () => {
   app = await startTestApp({
     env: { DECISION_LINKS: 'true' },
-    temporal: { ...noTemporal, signal: async (_run, signal) => (signals.push(signal), 'sent') },
+    temporal: {
+      ...noTemporal,
+      signal: async (_run, signal) => {
+        if (isTemporalAway) throw new TemporalUnavailable();
+        signals.push(signal);
+        return 'sent';
+      },
+    },
   });
   const owner = await app.createUser({ username: 'olga', roles: ['builder'] });
   ann = await app.createUser({ username: 'ann', roles: ['approver'] });
@@ -92,15 +102,43 @@ test('of twenty requests with one key at once, one decides and all learn the sam
   const again = await decide(asAnn, id, 'same');
   expect(again.headers.get('idempotency-replayed')).toBe('true');
   expect(new Set([...answered, again].map(({ body }) => body.decision.id)).size).toBe(1);
-  // The time of the change and the names are those of the first answer.
+  // So are the time of the change, the names, and that the run has received it.
   const first = answered.find(({ headers }) => headers.get('idempotency-replayed') === null);
-  expect(first?.body.decision.delivered).toBe(true);
-  const stored = structuredClone(first?.body);
-  stored.decision.delivered = stored.task.decision.delivered = false;
-  expect(again.body).toEqual(stored);
+  expect(first?.body).toMatchObject({
+    decision: { delivered: true },
+    task: { decision: { delivered: true } },
+  });
+  expect(again.body).toEqual(first?.body);
   expect(again.body.decision.decided_by_name).toBe('ann');
   expect(await tracesOf(id)).toEqual(ONCE);
   expect(signals.filter((signal) => signal.id === again.body.decision.id)).toHaveLength(1);
+});
+
+test('a decision that takes a transaction is told again as it was told first, too', async () => {
+  const id = await task();
+  const upload = await asAnn.post(`/files?human_task=${id}&name=receipt.txt`, 'receipt', {
+    headers: { 'content-type': 'text/plain' },
+  });
+  expect(upload.status).toBe(201);
+  const body = { decision: 'approve', payload: { receipt: { file_id: upload.body.id }, delivered: false } };
+  const send = (): Promise<Reply> =>
+    asAnn.post(`/hitl/tasks/${id}/decision`, body, { headers: { 'idempotency-key': 'long' } });
+  statements.length = 0;
+  const first = await send();
+  expect([first.status, first.body.decision.delivered, countOf('lock_human_task')]).toEqual([200, true, 1]);
+  const again = await send();
+  expect([again.headers.get('idempotency-replayed'), again.body]).toEqual(['true', first.body]);
+  expect(await tracesOf(id)).toEqual(ONCE);
+});
+
+test('what was not delivered when it was told stays so in repetitions', async () => {
+  const id = await task();
+  isTemporalAway = true;
+  const first = await decide(asAnn, id, 'away').finally(() => (isTemporalAway = false));
+  expect([first.status, first.body.decision.delivered]).toEqual([200, false]);
+  await deliverSignals({ orm: app.orm, temporal: app.app.deps.temporal }, [first.body.decision.id]);
+  expect((await asAnn.get(`/hitl/tasks/${id}`)).body.decision.delivered).toBe(true);
+  expect((await decide(asAnn, id, 'away')).body).toEqual(first.body);
 });
 
 test('another body is refused, and the kept answer outlives the right to the task', async () => {
