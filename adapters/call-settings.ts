@@ -2,11 +2,12 @@
 import type * as z from 'zod';
 import { durationToMs } from '../language/definition/duration.ts';
 import { Fault, fault } from '../contracts/fault.ts';
+import { issueText } from '../contracts/issue-texts.ts';
 import type { Sensitive } from './secrets/sensitive.ts';
 
 /** Throws a `Fault` (configuration) that names the invalid fields. */
 export function parseConfiguration<T extends z.ZodType>(schema: T, configuration: unknown): z.infer<T> {
-  const parsed = schema.safeParse(configuration);
+  const parsed = schema.safeParse(configuration, { error: issueText });
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(
     (issue) => `${issue.path.map(String).join('.')}: ${issue.message}`,

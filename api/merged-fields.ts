@@ -2,6 +2,7 @@ import type * as z from 'zod';
 
 import { agentLimitsSchema, type AgentLimits, type agentLimitsPatch } from '../contracts/agent-limits.ts';
 import { budgetSchema, type Budget, type budgetPatch } from '../contracts/budgets.ts';
+import { issueText } from '../contracts/issue-texts.ts';
 import type { Quotas, teamQuotas, userQuotas } from '../contracts/quotas.ts';
 import { invalid, jsonPointer } from '../domain/errors.ts';
 import { mergePatch } from './conditional.ts';
@@ -39,7 +40,7 @@ function merged<Schema extends z.ZodType>(
   patch: unknown,
 ): z.output<Schema> | null {
   if (patch === null) return null;
-  const result = schema.safeParse(mergePatch(current, patch));
+  const result = schema.safeParse(mergePatch(current, patch), { error: issueText });
   if (result.success) return result.data;
   throw invalid(
     result.error.issues.map(({ path, code, message }) => ({

@@ -34,7 +34,7 @@ export const personOrMe = z
   .meta({ description: 'Id of a user, or `me`.' });
 /** RFC 3339 with any offset, in the years 1 to 9999, for requests that keep the text as it is. */
 export const writtenInstant = z.iso
-  .datetime({ offset: true })
+  .datetime({ offset: true, abort: true })
   .refine((text) => utcTime(text) !== null, 'must be in the years 1 to 9999');
 /** The same in UTC. */
 export const instant = writtenInstant.overwrite((text) => utcTime(text) ?? text).meta({ id: 'Instant' });

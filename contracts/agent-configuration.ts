@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { AGENT_KINDS } from './agent-kinds/index.ts';
 import type { AgentKind } from './agent-kinds/kind.ts';
+import { issueText } from './issue-texts.ts';
 import { ownPrice } from './prices.ts';
 import { escapeToken } from './json-pointer.ts';
 import { didYouMean } from './suggest.ts';
@@ -71,7 +72,7 @@ export function configurationWarnings(agent: CheckedAgent): ConfigurationWarning
         `it is kept and has no effect (known: ${known.join(', ')})`,
     }));
   const issues = [used.configuration, COMMON_KEYS].flatMap(
-    (schema) => schema.safeParse(configuration).error?.issues ?? [],
+    (schema) => schema.safeParse(configuration, { error: issueText }).error?.issues ?? [],
   );
   const invalid = issues.map((issue) => ({
     pointer: ['/configuration', ...issue.path.map((key) => escapeToken(String(key)))].join('/'),

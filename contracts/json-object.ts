@@ -3,6 +3,7 @@
  */
 import * as z from 'zod';
 import { isRecord } from './is-record.ts';
+import { issueText } from './issue-texts.ts';
 
 const jsonSchema = { type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} };
 
@@ -33,7 +34,7 @@ export function jsonObjectOf<T extends z.ZodType>(values: T) {
       return;
     }
     for (const [key, value] of Object.entries(context.value)) {
-      const [issue] = values.safeParse(value).error?.issues ?? [];
+      const [issue] = values.safeParse(value, { error: issueText }).error?.issues ?? [];
       if (issue)
         context.issues.push({
           code: 'custom',

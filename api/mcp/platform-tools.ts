@@ -2,6 +2,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 
+import { issueText } from '../../contracts/issue-texts.ts';
 import { withAbsentPeople } from '../../domain/auth/absences.ts';
 import { hasRole, type Actor } from '../../domain/auth/actor.ts';
 import { writeAudit } from '../../domain/audit/write.ts';
@@ -208,5 +209,7 @@ export async function callPlatformTool(
   request: Progress,
 ): Promise<CallToolResult | null> {
   const found = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
-  return found?.isFor(call.actor) ? found.call(call, found.input.parse(given), request) : null;
+  return found?.isFor(call.actor)
+    ? found.call(call, found.input.parse(given, { error: issueText }), request)
+    : null;
 }

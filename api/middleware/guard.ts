@@ -2,7 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 
+import { issueText, parameterText } from '../../contracts/issue-texts.ts';
 import {
+  AppError,
   badRequest,
   invalid,
   jsonPointer,
@@ -36,12 +38,23 @@ export function parseParams(endpoint: Endpoint, params: Record<string, string>):
   if (!endpoint.params) {
     return params;
   }
-  const result = endpoint.params.safeParse(params);
-  if (!result.success) {
-    const wrong = result.error.issues.map(({ path: [name] }) => String(name));
-    throw notFound(resourceIn(endpoint.path, wrong));
-  }
+  const result = endpoint.params.safeParse(params, { error: parameterText(params) });
+  if (!result.success) throw noSuch(endpoint.path, result.error.issues);
   return result.data;
+}
+
+/** Other values than ids and numbers may be secrets, so they are not repeated. */
+function noSuch(path: string, issues: readonly z.core.$ZodIssue[]): AppError {
+  const resource = resourceIn(
+    path,
+    issues.map(({ path: [name] }) => String(name)),
+  );
+  const issue = issues.find(
+    (one) => one.code === 'invalid_type' || (one.code === 'invalid_format' && one.format === 'guid'),
+  );
+  if (issue === undefined) return notFound(resource);
+  const detail = `There is no such ${resource}: ${String(issue.path[0])} ${issue.message}.`;
+  return new AppError('not_found', 'not_found', detail);
 }
 
 /** What a path parameter names, by the word before it: `workflow` of `/workflows/{id}`. */
@@ -68,7 +81,10 @@ export function parseQuery(
       })),
     );
   }
-  const result = strict(endpoint.query ?? NOTHING).safeParse(query, { reportInput: true });
+  const result = strict(endpoint.query ?? NOTHING).safeParse(query, {
+    reportInput: true,
+    error: parameterText(query),
+  });
   if (!result.success) {
     const errors = fieldErrors(result.error, 'parameter').map((error) => ({
       ...error,
@@ -97,7 +113,10 @@ export function parseBody(
   const schema = endpoint.bodies?.[type] ?? endpoint.body ?? NOTHING;
   checkFlood(endpoint, schema, value);
   const characters = unstorable(value);
-  const result = strict(schema).safeParse(withoutServerSet(endpoint, value), { reportInput: true });
+  const result = strict(schema).safeParse(withoutServerSet(endpoint, value), {
+    reportInput: true,
+    error: issueText,
+  });
   // zod silently drops `__proto__` from objects that accept additional fields.
   const dropped =
     typeof value === 'object' &&
@@ -159,13 +178,16 @@ function withoutServerSet(endpoint: Pick<Endpoint, 'body' | 'record'>, value: un
 /** One more than are listed, so that the caller can tell that the list was cut. */
 const MOST_ERRORS = MAX_LISTED_ERRORS + 1;
 
+/** Issues that a value which is not there has. */
+const MISSING: ReadonlySet<unknown> = new Set(['invalid_type', 'invalid_value', 'invalid_union']);
+
 function fieldErrors(error: z.ZodError, what: 'field' | 'parameter'): FieldError[] {
   return error.issues.slice(0, MOST_ERRORS).flatMap((issue): FieldError[] => {
     const pointer = jsonPointer(issue.path);
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.slice(0, MOST_ERRORS).map((key) => unknownName([...issue.path, key], what));
     }
-    if ((issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === undefined) {
+    if (MISSING.has(issue.code) && issue.input === undefined) {
       return [{ pointer, code: 'required', message: 'is required' }];
     }
     if (issue.code === 'custom') {

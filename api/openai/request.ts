@@ -6,6 +6,7 @@
 import * as z from 'zod';
 
 import { isRecord } from '../../contracts/is-record.ts';
+import { issueText } from '../../contracts/issue-texts.ts';
 import { pointerTokens } from '../../contracts/json-pointer.ts';
 import { unstorable } from '../middleware/body.ts';
 import { badParameter } from './errors.ts';
@@ -117,7 +118,7 @@ export function parseChatRequest(body: unknown): ChatRequest {
       );
   }
   refuseToolMessages(body['messages']);
-  const parsed = chat.safeParse(body);
+  const parsed = chat.safeParse(body, { error: issueText });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const param = parameterAt(issue?.path ?? []);

@@ -79,7 +79,7 @@ export function failureOf(error: unknown): Failure {
 
 /** The server says that something is missing; the user wants to know which of the names is wrong. */
 function detailOf({ code, detail, named }: ApiError): string {
-  if (code !== 'not_found' || named.length === 0) return detail;
+  if (code !== 'not_found' || named.every((name) => detail.includes(name))) return detail;
   return `${detail.replace(/\.$/, '')}: ${named.join(', ')}.`;
 }
 

@@ -1,6 +1,7 @@
 /** `tools` of language models, and the limits of their loop (docs/llm-agents.md). */
 import * as z from 'zod';
 import { isRecord } from '../is-record.ts';
+import { issueText } from '../issue-texts.ts';
 import { jsonObject, jsonObjectOf } from '../json-object.ts';
 import { MAX_PARALLEL, MAX_TOOLS, MAX_TURNS, ON_EXCEED } from '../tool-loop.ts';
 import { duration, retry, scalar } from './kind.ts';
@@ -73,7 +74,7 @@ const llmTool = z.custom<LlmTool>().check((context) => {
   const issues =
     kind === undefined || kinds.length > 1
       ? [{ path: [], message: `a tool must have one of the keys ${Object.keys(TOOLS).join(', ')}` }]
-      : (kind[1].safeParse(value).error?.issues ?? []);
+      : (kind[1].safeParse(value, { error: issueText }).error?.issues ?? []);
   for (const { path, message } of issues)
     context.issues.push({ code: 'custom', input: value, path: [...path], message });
 });

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { v7 as uuidv7 } from 'uuid';
 
+import { issueText } from '../../contracts/issue-texts.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
@@ -181,7 +182,7 @@ async function membersOf(em: EntityManager, id: string): Promise<string[]> {
 }
 
 function parseGroup(body: unknown): GroupBody {
-  const parsed = groupBody.safeParse(body);
+  const parsed = groupBody.safeParse(body, { error: issueText });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw new ScimError(400, `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`, 'invalidValue');

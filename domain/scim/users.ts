@@ -3,6 +3,7 @@ import * as z from 'zod';
 
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
+import { issueText } from '../../contracts/issue-texts.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { AuditOrigin } from '../audit/write.ts';
 import { isLastLocalAdmin } from '../auth/local-admins.ts';
@@ -202,7 +203,7 @@ async function setActive(em: EntityManager, id: string, active: boolean): Promis
 }
 
 function parseUser(body: unknown): UserBody {
-  const parsed = userBody.safeParse(body);
+  const parsed = userBody.safeParse(body, { error: issueText });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw new ScimError(400, `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`, 'invalidValue');

@@ -1,4 +1,5 @@
 /** The data set of an evaluation, from a stored file or from a body of CSV. */
+import { issueText } from '../../../contracts/issue-texts.ts';
 import type { Agent } from '../../../db/entities/agent.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
@@ -91,7 +92,7 @@ function casesInCsv(
 
 function checkedLines(cases: readonly { value: unknown; line: number }[], refuse: Refuse): EvaluationCase[] {
   for (const { value, line } of cases) {
-    const result = evaluationCase.safeParse(value);
+    const result = evaluationCase.safeParse(value, { error: issueText });
     if (result.success) continue;
     const [issue] = result.error.issues;
     throw refuse('invalid', `Line ${line}${pathOf(issue?.path ?? [])}: ${issue?.message ?? 'is no case'}`);
@@ -105,7 +106,7 @@ function checkedLines(cases: readonly { value: unknown; line: number }[], refuse
 function checked(cases: unknown, refuse: Refuse): EvaluationCase[] {
   const [bad] = unstorable(cases);
   if (bad) throw refuse(bad.code, `Case ${bad.pointer}: ${bad.message}`);
-  const result = evaluationCases.safeParse(cases);
+  const result = evaluationCases.safeParse(cases, { error: issueText });
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   throw refuse('invalid', `The cases${pathOf(issue?.path ?? [])}: ${issue?.message ?? 'are no data set'}`);

@@ -3,7 +3,14 @@ import type { Context } from 'koa';
 import * as z from 'zod';
 
 import { isRecord } from '../../../contracts/is-record.ts';
-import { AppError, badRequest, invalid, MAX_LISTED_ERRORS, type FieldError } from '../../../domain/errors.ts';
+import {
+  AppError,
+  badRequest,
+  cut,
+  invalid,
+  MAX_LISTED_ERRORS,
+  type FieldError,
+} from '../../../domain/errors.ts';
 import { identityProblem } from '../../../domain/events/identity.ts';
 import type { InboundCloudEvent } from '../../../domain/events/inbound.ts';
 import {
@@ -20,6 +27,7 @@ import { text, writtenInstant } from '../../schemas.ts';
 export const structured = 'application/cloudevents+json';
 export const batched = 'application/cloudevents-batch+json';
 const MAX_BATCH = 500;
+const MAX_SHOWN = 100;
 
 /** Every attribute is validated against several types, so their number is limited. */
 const MAX_ATTRIBUTES = 100;
@@ -124,7 +132,7 @@ function fromHeaders(ctx: Context, raw: RawBody): Record<string, unknown> {
     );
   }
   const attributes = Object.entries(ctx.req.headers).flatMap(([name, value]) =>
-    name.startsWith('ce-') && typeof value === 'string' ? [[name.slice(3), decoded(value)]] : [],
+    name.startsWith('ce-') && typeof value === 'string' ? [[name.slice(3), decoded(name, value)]] : [],
   );
   return {
     ...Object.fromEntries(attributes.filter(([name]) => name !== 'data' && name !== 'data_base64')),
@@ -134,11 +142,15 @@ function fromHeaders(ctx: Context, raw: RawBody): Record<string, unknown> {
 }
 
 /** Decodes an attribute header (section 3.1.3.2): percent-encoded, and quoted by older senders. */
-function decoded(value: string): string {
+function decoded(name: string, value: string): string {
   try {
     return decodeURIComponent(/^".*"$/.test(value) ? value.slice(1, -1).replaceAll(/\\(.)/g, '$1') : value);
   } catch {
-    throw badRequest('malformed_header', 'A ce- header is not percent-encoded UTF-8.');
+    throw badRequest(
+      'malformed_header',
+      `The header ${cut(name, MAX_SHOWN)} must be percent-encoded UTF-8, ` +
+        `but is "${cut(value, MAX_SHOWN)}": write a percent sign as %25.`,
+    );
   }
 }
 

@@ -507,7 +507,10 @@ test('an unknown name is answered with the nearest, a wrong id with what it is o
     'error: There is no workflow onbaording that you can see, did you mean "onboarding"?\n',
   );
   expect(far.stderr).toBe('error: There is no agent nobody-knows-it that you can see.\n');
-  expect([wrong.exitCode, wrong.stderr]).toEqual([1, 'error: There is no such run: foo.\n']);
+  expect([wrong.exitCode, wrong.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^error: There is no such run: id must be a UUID such as .*, but is "foo"\.\n$/),
+  ]);
 });
 
 test('lists of runs and tasks are narrowed and ordered', async () => {
