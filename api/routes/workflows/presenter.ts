@@ -1,6 +1,7 @@
 /** Converts workflows and their revisions to JSON. Nothing else does. */
 import type { Runners } from '../../../contracts/runners.ts';
 import { acting } from '../../../domain/auth/ownership.ts';
+import { runnerProblems } from '../../../domain/registry/runner-problems.ts';
 import { mayChangeWorkflow, type Ownership } from '../../../domain/registry/workflow-policy.ts';
 import { runners } from '../new-workflow.ts';
 import * as z from 'zod';
@@ -125,7 +126,9 @@ export function presentListedWorkflow(
   workflow: ListedWorkflow,
   versionProblems: readonly Problem[],
 ): Record<string, unknown> {
-  const parts = presentParts(workflow, versionProblems);
+  const runners = shownRunners(actor, workflow);
+  const ofRunners = runnerProblems(runners, workflow.definition);
+  const parts = presentParts(workflow, [...versionProblems, ...ofRunners]);
   const {
     id,
     name,
@@ -144,7 +147,7 @@ export function presentListedWorkflow(
     description,
     owner_id,
     team_id,
-    runners: shownRunners(actor, workflow),
+    runners,
     visibility,
     tags,
     budget: budget ?? null,
@@ -172,9 +175,9 @@ export function presentListedRevision(
   );
 }
 
-function presentParts(listed: ListedWorkflow | ListedRevision, versionProblems: readonly Problem[]) {
+function presentParts(listed: ListedWorkflow | ListedRevision, presentProblems: readonly Problem[]) {
   const { definition, revision, valid, runnable, input_schema, problems } = listed;
-  const verdict = presentVerdict({ valid, runnable, problems: problems ?? [] }, versionProblems);
+  const verdict = presentVerdict({ valid, runnable, problems: problems ?? [] }, presentProblems);
   return { definition, revision, ...verdict, input_schema, created_at: time(listed.created_at) };
 }
 
@@ -187,7 +190,9 @@ export function presentWorkflow(
   actor: Actor,
   { workflow, revision, version_problems }: WorkflowRecord,
 ): z.input<typeof workflowRecord> {
-  const verdict = presentVerdict(revision, version_problems);
+  const runners = shownRunners(actor, workflow);
+  const ofRunners = runnerProblems(runners, revision.definition);
+  const verdict = presentVerdict(revision, [...version_problems, ...ofRunners]);
   return {
     id: workflow.id,
     name: workflow.name,
@@ -199,7 +204,7 @@ export function presentWorkflow(
     ...presentResources(revision),
     owner_id: workflow.owner_id,
     team_id: workflow.team_id ?? null,
-    runners: shownRunners(actor, workflow),
+    runners,
     visibility: workflow.visibility,
     tags: workflow.tags,
     budget: workflow.budget ?? null,
@@ -236,16 +241,16 @@ function presentResources({ resources: pinned }: WorkflowRevision): {
   };
 }
 
-/** The stored result of validation, with the current problems of agent versions. */
+/** The stored result of validation, with the problems of agent versions and runners as they are now. */
 export function presentVerdict(
   { valid, runnable, problems }: Pick<WorkflowRevision, 'valid' | 'runnable' | 'problems'>,
-  versionProblems: readonly Problem[],
+  presentProblems: readonly Problem[],
 ): z.input<typeof validationRecord> {
   return {
     valid,
-    runnable: runnable && !versionProblems.some(({ severity }) => severity !== 'warning'),
+    runnable: runnable && !presentProblems.some(({ severity }) => severity !== 'warning'),
     // Fixed key order for readability.
-    problems: [...problems, ...versionProblems].map(({ pointer, code, message, severity, line, column }) => ({
+    problems: [...problems, ...presentProblems].map(({ pointer, code, message, severity, line, column }) => ({
       pointer,
       code,
       message,
