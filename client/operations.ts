@@ -1062,7 +1062,8 @@ export type DslError = {
 };
 export type Erasure = {
   user_id: string;
-  status: 'planned' | 'running' | 'done';
+  /** Of a dry run: `planned`, or `blocked` if the erasure would be refused. */
+  status: 'planned' | 'blocked' | 'running' | 'done';
   runs: 'keep' | 'remove';
   free_text: 'report' | 'replace';
   requested_at: string | null;
@@ -1075,6 +1076,11 @@ export type Erasure = {
       ids: string[];
     }
   >;
+  /** Of a dry run: why the erasure would be 409, with the codes of the refusals. */
+  obstacles: {
+    code: string;
+    detail: string;
+  }[];
   /** Records by kind. */
   removed: Record<string, number>;
   /** Records that stay without the name. */

@@ -6,7 +6,7 @@ import { buildRouteMap } from '@stricli/core';
 import type { Client, UpdateUserRequest, UserIdentity } from '../../client/operations.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
-import { CliError, usageError } from '../core/errors.ts';
+import { CliError, EXIT, usageError } from '../core/errors.ts';
 import { choice, flag, seconds, text, texts } from '../core/flags.ts';
 import { ask, confirm, readPassword, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
@@ -163,7 +163,8 @@ const erase = command({
   brief: "Erase a user's personal data; for admins. It cannot be undone",
   details:
     'The account is emptied; its id stays, because history names it. Hand over first what the user owns: ' +
-    'cadenza user transfer. Needs a log-in at most five minutes ago. --dry-run shows what would happen. ' +
+    'cadenza user transfer. Needs a log-in at most five minutes ago. --dry-run shows what would happen, ' +
+    'and what stands in the way: then its status is blocked, and the exit code 3. ' +
     "The user's names in texts of everybody are listed, or with --free-text replace replaced where records " +
     'may change; dry-run first, because a name may be a common word.',
   flags: {
@@ -181,10 +182,11 @@ const erase = command({
     };
     const { signal } = cli;
     if (dryRun === true) {
-      await cli.out.value(
-        await cli.client.call('eraseUser', { path, body: { ...body, dry_run: true }, signal }),
-      );
-      return;
+      const dryBody = { ...body, dry_run: true };
+      const plan = await cli.client.call('eraseUser', { path, body: dryBody, signal });
+      await cli.out.value(plan);
+      for (const { detail } of plan.obstacles) cli.say(oneLine(`In the way: ${detail}`));
+      return plan.status === 'blocked' ? EXIT.no : EXIT.good;
     }
     const confirmed =
       typed ?? (await ask(cli, `Type the username to erase ${given} for ever: `, { instead: '--confirm' }));
@@ -194,6 +196,7 @@ const erase = command({
       signal,
     });
     await cli.out.value(report);
+    return EXIT.good;
   },
 });
 

@@ -5,8 +5,8 @@
 import { UserAccount } from '../../db/entities/user-account.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
-import { refuseLastAdmin } from '../auth/local-admins.ts';
-import { conflict, notFound } from '../errors.ts';
+import { isLastLocalAdmin, lastAdmin } from '../auth/local-admins.ts';
+import { conflict, notFound, type AppError } from '../errors.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import { leaveAllTeams } from '../teams/members.ts';
 import { ERASED_NAME, erasedUsername } from './erased-names.ts';
@@ -25,15 +25,22 @@ export interface ErasureChoices {
   freeText: TextChoice;
 }
 
+interface Obstacle {
+  code: string;
+  detail: string;
+}
+
 export interface ErasureReport {
   user_id: string;
-  status: 'planned' | 'running' | 'done';
+  status: 'planned' | 'blocked' | 'running' | 'done';
   runs: RunChoice;
   free_text: TextChoice;
   requested_at: Date | null;
   finished_at: Date | null;
   /** What has to be handed over first. */
   owned: Owned;
+  /** Why the erasure would be refused. */
+  obstacles: Obstacle[];
   removed: Counts;
   replaced: Counts;
   kept: Kept[];
@@ -44,20 +51,25 @@ export interface ErasureReport {
 /** What an erasure would do; `planTexts` searches the texts. */
 export async function planErasure(
   em: EntityManager,
+  actor: Actor,
   user: UserAccount,
   { runs, freeText }: ErasureChoices,
 ): Promise<ErasureReport> {
+  const owned = await ownedBy(em, user.id);
+  const found = await obstaclesOf(em, actor, user, owned);
+  const obstacles = found.map(({ code, detail }) => ({ code, detail }));
   const removed = await countRemoved(em, user.id);
   const ended =
     runs === 'remove' ? await countRows(em, user.id, 'run', 'owner_id = ? and finished_at is not null') : 0;
   return {
     user_id: user.id,
-    status: 'planned',
+    status: obstacles.length > 0 ? 'blocked' : 'planned',
     runs,
     free_text: freeText,
     requested_at: null,
     finished_at: null,
-    owned: await ownedBy(em, user.id),
+    owned,
+    obstacles,
     removed: counted(removed, 'runs', ended),
     replaced: { account: 1 },
     kept: await keptOf(em, user.id, runs),
@@ -66,29 +78,39 @@ export async function planErasure(
   };
 }
 
-/**
- * The reasons not to erase a locked user. @throws 409 for oneself, the last administrator, somebody who is
- * erased already, and who owns what others need
- */
+/** @throws 409 with the first reason not to erase a locked user */
 export async function checkErasable(em: EntityManager, actor: Actor, user: UserAccount): Promise<void> {
-  if (user.erased_at) throw conflict('already_erased', 'The data of this user was erased before.');
-  if (user.id === actor.id) throw conflict('own_account', 'Another administrator has to erase your data.');
-  await refuseLastAdmin(em, user.id);
+  const [first] = await obstaclesOf(em, actor, user, await ownedBy(em, user.id));
+  if (first !== undefined) throw first;
+}
+
+/**
+ * The reasons not to erase a locked user: oneself, the last administrator, somebody who is erased already, a
+ * transfer that goes on, and what others need.
+ */
+async function obstaclesOf(
+  em: EntityManager,
+  actor: Actor,
+  user: UserAccount,
+  owned: Owned,
+): Promise<AppError[]> {
+  if (user.erased_at) return [conflict('already_erased', 'The data of this user was erased before.')];
+  const found: AppError[] = [];
+  if (user.id === actor.id)
+    found.push(conflict('own_account', 'Another administrator has to erase your data.'));
+  if (await isLastLocalAdmin(em, user.id)) found.push(lastAdmin());
   const open = await em.execute(
     'select from transfer where finished_at is null and (from_id = ? or to_id = ?) limit 1',
     [user.id, user.id],
   );
   if (open.length > 0)
-    throw conflict('transfer_running', 'A transfer of this user goes on: wait for its end.');
-  const owned = await ownedBy(em, user.id);
+    found.push(conflict('transfer_running', 'A transfer of this user goes on: wait for its end.'));
   const kinds = Object.entries(owned).map(([kind, { count }]) => `${kind.replaceAll('_', ' ')}: ${count}`);
   if (kinds.length > 0) {
-    throw conflict(
-      'owns_objects',
-      `Hand over or delete what the user owns first (POST /users/${user.id}/transfer): ${kinds.join(', ')}.`,
-      { owned },
-    );
+    const how = `Hand over or delete what the user owns first (POST /users/${user.id}/transfer)`;
+    found.push(conflict('owns_objects', `${how}: ${kinds.join(', ')}.`, { owned }));
   }
+  return found;
 }
 
 /**
@@ -165,6 +187,7 @@ export async function readErasure(
     requested_at: new Date(row.requested_at),
     finished_at: row.finished_at === null ? null : new Date(row.finished_at),
     owned: {},
+    obstacles: [],
     removed: row.removed,
     replaced: row.replaced,
     kept: await keptOf(em, userId, row.runs),

@@ -72,7 +72,7 @@ export async function beginTransfer(
   await moveFirst(em, { ...row, counts });
 }
 
-/** @throws 404, 422 */
+/** @throws 404, 409 for somebody whose data was erased, 422 */
 async function lockPeople(em: EntityManager, { from, to }: People): Promise<void> {
   const target = await em.execute<{ status: string }[]>(
     'select status from user_account where id = ? for share',
@@ -81,7 +81,9 @@ async function lockPeople(em: EntityManager, { from, to }: People): Promise<void
   const problem =
     from === to ? 'is the same user' : target[0]?.status === 'active' ? null : 'is not an active user';
   if (problem) throw invalid([{ pointer: '/to', code: 'invalid_user', message: problem }]);
-  await getUser(em, from, true);
+  const { erased_at: erasedAt } = await getUser(em, from, true);
+  if (erasedAt)
+    throw conflict('erased', 'The data of this user was erased, and nothing is left to hand over.');
 }
 
 /** The users are locked. @throws 409 */

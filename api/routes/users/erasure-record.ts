@@ -37,7 +37,9 @@ const foundTexts = z
 export const erasureRecord = z
   .object({
     user_id: uuid,
-    status: z.enum(['planned', 'running', 'done']),
+    status: z.enum(['planned', 'blocked', 'running', 'done']).meta({
+      description: 'Of a dry run: `planned`, or `blocked` if the erasure would be refused.',
+    }),
     runs: z.enum(RUN_CHOICES),
     free_text: z.enum(TEXT_CHOICES),
     requested_at: timestamp.nullable(),
@@ -45,6 +47,9 @@ export const erasureRecord = z
     owned: z
       .record(z.string(), z.object({ count: z.int(), ids: z.array(uuid) }))
       .meta({ description: 'What has to be handed over first, with the first ids of each kind.' }),
+    obstacles: z
+      .array(z.object({ code: z.string(), detail: z.string() }))
+      .meta({ description: 'Of a dry run: why the erasure would be 409, with the codes of the refusals.' }),
     removed: counts.meta({ description: 'Records by kind.' }),
     replaced: counts.meta({ description: 'Records that stay without the name.' }),
     kept: z.array(kept),

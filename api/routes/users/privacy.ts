@@ -131,7 +131,7 @@ function eraseEndpoint({ orm, files, temporal }: AppDeps): Endpoint {
       const { runs, free_text: freeText, confirm } = c.body;
       if (isDry) {
         c.audit.note({ data: { dry_run: true } });
-        const plan = await planErasure(c.em, user, { runs, freeText });
+        const plan = await planErasure(c.em, c.actor, user, { runs, freeText });
         const person = { userId: user.id, former: formerNames(user), choice: freeText };
         // Without the lock on the account, and with a connection of its own for each batch.
         c.afterCommit(async () => {

@@ -95,6 +95,7 @@ test('all that is about a person goes, and what has to stay names the id only', 
   expect(plan.body).toMatchObject({
     status: 'planned',
     owned: {},
+    obstacles: [],
     removed: { secrets: 1, sessions: expect.any(Number), notifications: 1 },
     kept: expect.arrayContaining([
       expect.objectContaining({ kind: 'decisions', count: 1 }),
@@ -198,7 +199,9 @@ test('what others need has to be handed over first, and is named', async () => {
       human_tasks: { count: 1, ids: [taskId] },
     },
   });
-  expect((await erase(user.id, { dry_run: true })).body.owned).toEqual(refused.body.owned);
+  const { code, detail, owned } = refused.body;
+  const plan = await erase(user.id, { dry_run: true });
+  expect(plan.body).toMatchObject({ status: 'blocked', owned, obstacles: [{ code, detail }] });
   const heir = await app.createUser({ roles: ['builder'] });
   const source = { source: 'https://shop.example', user_id: user.id };
   expect((await client.post('/event-sources', source)).status).toBe(201);
@@ -208,6 +211,12 @@ test('what others need has to be handed over first, and is named', async () => {
     { user_id: heir.id },
   ]);
   expect((await erase(user.id, { confirm: 'owner.one' })).status).toBe(200);
+  const after = await erase(user.id, { dry_run: true });
+  expect(after.body).toMatchObject({ status: 'blocked', obstacles: [{ code: 'already_erased' }] });
+  const late = await admin.post(`/users/${user.id}/transfer`, { to: heir.id });
+  expect([late.status, late.body.code]).toEqual([409, 'erased']);
+  const own = await erase(boss.id, { dry_run: true });
+  expect(own.body.obstacles).toContainEqual({ code: 'own_account', detail: expect.any(String) });
   expect((await admin.get(`/workflows/${workflow.id}`)).body).toMatchObject({ owner_id: heir.id });
 });
 

@@ -11,8 +11,19 @@ const MAX_PLACES = 20;
 export function EraseReport({ report }: { report: Erasure }) {
   const { removed, kept } = report;
   const owned = Object.entries(report.owned).map(([kind, { count }]) => words.counted(kind, count));
+  // What is owned is listed by itself.
+  const obstacles = report.obstacles.filter(({ code }) => code !== 'owns_objects');
   return (
     <dl>
+      {obstacles.length > 0 && (
+        <Part title={words.obstacles}>
+          {obstacles.map(({ code, detail }) => (
+            <dd key={code}>
+              <span role="alert">{detail}</span>
+            </dd>
+          ))}
+        </Part>
+      )}
       {owned.length > 0 && (
         <Part title={words.owned}>
           <dd>

@@ -109,7 +109,7 @@ function Plan({ user, plan, onCancel, onErased }: PlanProps) {
     <>
       <p>{words.help}</p>
       {plan !== null && <EraseReport report={plan} />}
-      {plan !== null && Object.keys(plan.owned).length === 0 && (
+      {plan?.status === 'planned' && (
         <RecordForm
           id={`erase-${user.id}`}
           sections={[{ id: 'record', member: '', schema }]}

@@ -2,6 +2,7 @@ export const eraseWords = {
   erase: 'Erase',
   title: (name: string) => `Erase the personal data of ${name}`,
   help: 'The account is emptied and can never be used again. History keeps its id. It cannot be undone.',
+  obstacles: 'In the way',
   owned: 'Hand over first (cadenza user transfer)',
   removed: 'Removed',
   kept: 'Stays, without the name',
