@@ -86,6 +86,9 @@ export interface OpenApiDocument {
   [key: string]: unknown;
 }
 
+/** Of the API, not of the release. */
+export const API_VERSION = '1.0.0';
+
 const DESCRIPTION =
   'Agent orchestration: register agents, compose them into durable workflows, ' +
   'decide human-in-the-loop tasks. ' +
@@ -134,7 +137,7 @@ export function createOpenApi(endpoints: readonly Endpoint[], baseUrl: string): 
     openapi: '3.1.0',
     'x-generated':
       'Generated from the endpoint declarations in api/routes by `npm run openapi`: do not edit.',
-    info: { title: 'Cadenza', version: '1.0.0', description: DESCRIPTION },
+    info: { title: 'Cadenza', version: API_VERSION, description: DESCRIPTION },
     servers: [{ url: baseUrl }, { url: `${baseUrl}/api/v1` }],
     security: credentials,
     tags: [...new Set(endpoints.flatMap((endpoint) => endpoint.tags))].toSorted().map((name) => ({ name })),

@@ -2503,6 +2503,18 @@ export type RoleRule = {
   value: string;
   roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
 };
+export type Root = {
+  name: 'Cadenza';
+  /** Of the API, as in the OpenAPI document. */
+  version: string;
+  links: {
+    openapi: string;
+    docs: string;
+    console: string | null;
+    health: string;
+    readiness: string;
+  };
+};
 export type Run = RunFields & {
   input_params: unknown;
   output: unknown;
@@ -3406,6 +3418,8 @@ export type WorkflowRevisionFields = {
 };
 export type WorkflowSchema = Record<string, unknown>;
 export interface Operations {
+  /** Get where the document of the API, its reference, the console and the health checks are */
+  getRoot: { answer: Root };
   /** Get the public keys of access tokens (RFC 7517) */
   getJwks: { answer: Jwks };
   /** Get the OAuth server metadata (RFC 8414) */
@@ -5677,6 +5691,7 @@ export interface Operations {
 }
 /** What a request needs besides its options; `role` is the least role that may call the operation. */
 export const OPERATIONS = {
+  getRoot: { method: 'GET', path: '/', role: 'public' },
   getJwks: { method: 'GET', path: '/.well-known/jwks.json', role: 'public' },
   getAuthorizationServerMetadata: {
     method: 'GET',

@@ -60,9 +60,12 @@ export function consoleMiddleware(folder: string): Middleware {
     sendFile(ctx, file);
   };
   return (ctx, next) => {
-    if (ctx.path === '/' && ctx.accepts('json', 'html') === 'html') {
-      ctx.redirect(`${BASE}/`);
-      return undefined;
+    if (ctx.path === '/') {
+      ctx.vary('Accept');
+      if (ctx.accepts('json', 'html') === 'html') {
+        ctx.redirect(`${BASE}/`);
+        return undefined;
+      }
     }
     const path = consolePath(ctx);
     return path === null ? next() : serve(ctx, path);

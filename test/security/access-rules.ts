@@ -132,6 +132,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   getHealth: 'public',
   getReadiness: 'public',
   getOpenApi: 'public',
+  getRoot: 'public',
   getDefaultCatalog: 'public',
   getJwks: 'public',
   getAuthorizationServerMetadata: 'public',

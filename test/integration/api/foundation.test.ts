@@ -311,6 +311,31 @@ test('GET /healthz answers ok, and GET /readyz lists its checks', async () => {
   });
 });
 
+test('the bare address leads to what is public already', async () => {
+  const { status, body } = await app.anonymous.get('/');
+  const { info } = (await app.anonymous.get('/openapi.json')).body;
+  const at = (path: string): string => `${app.url}${path}`;
+  expect([status, body]).toEqual([
+    200,
+    {
+      name: 'Cadenza',
+      version: info.version,
+      links: {
+        openapi: at('/openapi.json'),
+        docs: at('/docs'),
+        // There is none here.
+        console: null,
+        health: at('/healthz'),
+        readiness: at('/readyz'),
+      },
+    },
+  ]);
+  for (const path of ['/openapi.json', '/docs', '/healthz', '/readyz'])
+    expect([path, (await app.anonymous.get(path)).status]).not.toEqual([path, 404]);
+  expect((await app.anonymous.get('/?x=1')).status).toBe(400);
+  expect((await app.anonymous.post('/', {})).status).toBe(405);
+});
+
 test('everybody can read the OpenAPI document', async () => {
   const document = await app.anonymous.get('/openapi.json');
   expect(document.status).toBe(200);

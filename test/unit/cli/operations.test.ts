@@ -27,6 +27,7 @@ const WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   getMyPreferences: 'preferences of the console',
   putMyPreferences: 'preferences of the console',
   getDefaultCatalog: 'names for editors; docs/language.md describes the functions',
+  getRoot: 'links for whoever opens the bare address',
   getHealth: 'for probes; `status` and `doctor` ask for readiness',
   getMetrics: 'for Prometheus',
   decodeTemporalPayloads: 'for the web interface of Temporal',

@@ -45,7 +45,10 @@ test('a browser that opens the address of the server comes to the console, a pro
     fetch(`${app.url}/`, { headers: { accept }, redirect: 'manual' });
   const browser = await open('text/html,application/xhtml+xml,*/*;q=0.8');
   expect([browser.status, browser.headers.get('location')]).toEqual([302, '/console/']);
-  expect((await open('*/*')).status).toBe(404);
+  const program = await open('*/*');
+  expect([program.status, program.headers.get('vary')]).toEqual([200, expect.stringContaining('Accept')]);
+  const links = { openapi: `${app.url}/openapi.json`, console: `${app.url}/console/` };
+  expect(await program.json()).toMatchObject({ name: 'Cadenza', links });
 });
 
 test('every screen is the same page, under a policy that allows this server only', async () => {
