@@ -64,7 +64,9 @@ const list = command({
 
 const exportLog = command({
   brief: 'Print the audit log as NDJSON or CSV, newest first, at most 100,000 entries',
-  details: 'Take a longer log in parts, by --from and --to. The export itself is in the log.',
+  details:
+    'Take a longer log in parts, by --from and --to. The export itself is in the log. Lines of CSV end ' +
+    'with CR and LF, as RFC 4180 wants; on a terminal with LF only.',
   flags: { ...filterFlags, format: choice('Default: ndjson', ['ndjson', 'csv']) },
   hasData: false,
   run: async (cli, { format, ...filters }) => {

@@ -1,7 +1,7 @@
 /** What agents have used. */
 import type { Usage } from '../../client/index.ts';
 import { command } from '../core/command.ts';
-import { choice, flag, text } from '../core/flags.ts';
+import { choice, flag, refuseFlags, text } from '../core/flags.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { agentId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
@@ -25,7 +25,9 @@ const usageView: View<Usage> = {
 
 export const usageCommand = command({
   brief: 'Sum up what agents have used in your runs; admins see those of all users',
-  details: 'Days are those of UTC. `--csv` prints a table for spreadsheets, of at most 10,000 rows.',
+  details:
+    'Days are those of UTC. --csv prints a table for spreadsheets, of at most 10,000 rows, without ' +
+    '--limit, --all and --jq. Its lines end with CR and LF, as RFC 4180 wants; on a terminal with LF only.',
   flags: {
     ...listFlags,
     by: choice('A row for each. Default: day', BY),
@@ -37,7 +39,9 @@ export const usageCommand = command({
     user: text('Only of runs of this user, or me', 'ID'),
     csv: flag('As CSV'),
   },
+  textWith: 'csv',
   run: async (cli, { by, from, to, agent, workflow, run, user, csv, ...flags }) => {
+    if (csv === true) refuseFlags(flags, ['limit', 'all'], 'together with --csv');
     await cli.requireLogIn();
     const filters = {
       by,
@@ -50,7 +54,7 @@ export const usageCommand = command({
     };
     const { signal } = cli;
     if (csv === true) {
-      cli.out.text(await cli.client.call('exportUsage', { query: filters, signal }));
+      cli.out.exact(await cli.client.call('exportUsage', { query: filters, signal }));
       return;
     }
     const items = cli.client.items('listUsage', { query: { ...filters, ...pageOf(flags) }, signal });

@@ -3,7 +3,7 @@ import { buildCommand, type Command, type CommandContext, type TypedCommandParam
 
 import type { Cli } from './cli.ts';
 import type { ExitCode } from './errors.ts';
-import { commonFlags, refuseFlags, type CommonFlags, type Flags, type ValuesOf } from './flags.ts';
+import { commonFlags, flagName, refuseFlags, type CommonFlags, type Flags, type ValuesOf } from './flags.ts';
 import type { RecordKind } from './records.ts';
 
 /** What stricli hands to every command. */
@@ -47,6 +47,8 @@ interface Declaration<F extends Flags, A extends readonly Argument[]> {
   arguments?: A;
   /** False for a command that prints words or text only, to which a filter of JSON does nothing. */
   hasData?: boolean;
+  /** The flag with which the command prints text only. */
+  textWith?: keyof F & string;
   run: (cli: Cli, flags: ValuesOf<F>, ...values: ArgumentValues<A>) => Promise<ExitCode | void>;
 }
 
@@ -97,7 +99,14 @@ export function commandOfMany<const F extends Flags = Record<never, never>>(
 }
 
 function build(
-  { brief, details, flags, letters, hasData = true }: Omit<Declaration<Flags, []>, 'run' | 'arguments'>,
+  {
+    brief,
+    details,
+    flags,
+    letters,
+    hasData = true,
+    textWith,
+  }: Omit<Declaration<Flags, []>, 'run' | 'arguments'>,
   positional: unknown,
   run: (cli: Cli, flags: unknown, values: unknown[]) => Promise<ExitCode | void>,
 ): Command<Context> {
@@ -110,6 +119,8 @@ function build(
       async func(given, ...values) {
         await this.start(given, (cli) => {
           if (!hasData) refuseFlags(given, ['jq'], 'on this command: it prints no JSON');
+          if (textWith !== undefined && Reflect.get(given, textWith) === true)
+            refuseFlags(given, ['jq'], `together with ${flagName(textWith)}: it prints no JSON`);
           return run(cli, withoutCommon(given), values);
         });
       },

@@ -54,7 +54,8 @@ export class Output {
 
   /** The text of a file: exactly, unless a terminal would act on it. */
   exact(text: string): void {
-    this.#options.stdout.write(this.#options.stdout.isTTY === true ? printable(text) : text);
+    const isTerminal = this.#options.stdout.isTTY === true;
+    this.#options.stdout.write(isTerminal ? printable(text.replaceAll('\r\n', '\n')) : text);
   }
 
   /** Part of a text, as it arrives. */

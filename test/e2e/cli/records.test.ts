@@ -326,6 +326,12 @@ test('the audit log is listed and exported in any form, and verified with or wit
   expect([filtered.stderr, filtered.json()]).toMatchObject(['', { outcome: 'done' }]);
   expect([exported.exitCode, exported.stdout]).toEqual([0, expect.stringMatching(/^[\w,]+\r?\n/)]);
   expect([verified.exitCode, verified.stdout]).toEqual([0, 'true\n']);
+  // Exactly what the server sends, without another line.
+  const usage = await admin.run(['usage', '--csv', '--by', 'day']);
+  expect([usage.exitCode, usage.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^key,name,.*cost_usd\r\n([^\n]+\r\n)*$/),
+  ]);
   const head = (no: number): string => `${no}:${'0'.repeat(64)}`;
   const noted = await admin.run(['audit', 'verify', '--head', head(7_001), '--head', head(7_002)]);
   expect([noted.exitCode, noted.json()]).toMatchObject([3, { ok: false }]);

@@ -44,6 +44,9 @@ test.each([
   ['--status', 'run', 'tasks', 'ID', '--status', 'faulted'],
   ['--max-pages', 'api', 'GET', '/runs', '--max-pages', '3'],
   ['--password-stdin', 'login', '--password-stdin'],
+  ['--jq', 'usage', '--csv', '--jq', '.'],
+  ['--limit', 'usage', '--csv', '--limit', '3'],
+  ['--all', 'usage', '--csv', '--all'],
   ['--digest', 'market', 'approve', 'ID'],
 ])('%s is refused by name where it would be ignored, or is missing', async (named, ...args) => {
   const { exitCode, stderr, stdout } = await user.run(args, { env: { CADENZA_TOKEN: 'x' } });

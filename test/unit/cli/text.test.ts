@@ -87,3 +87,13 @@ test('lengths and times', () => {
   expect(ago('2026-05-03T12:00:01Z', now)).toBe('in 2d');
   expect(ago(null, now)).toBe('');
 });
+
+test.each([
+  [true, 'a,b\n1,2\n'],
+  [false, 'a,b\r\n1,2\r\n'],
+])('the lines of CSV keep their ends, but not on a terminal: %p', (isTTY, written) => {
+  const stdout = Object.assign(new PassThrough(), { isTTY });
+  const stderr = new PassThrough();
+  new Output({ stdout, stderr, quiet: false, colored: false }).exact('a,b\r\n1,2\r\n');
+  expect(stdout.read().toString()).toBe(written);
+});
