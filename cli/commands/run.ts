@@ -55,7 +55,7 @@ const start = command({
     ...endFlags,
   },
   letters: { i: 'input', f: 'file', w: 'watch' },
-  arguments: [argument('WORKFLOW', 'Name or id', 'workflow')],
+  arguments: [argument('WORKFLOW', 'Name or id', 'startable')],
   run: async (cli, { input: pairs, file, attach, key, tag, label, watch, wait, ...limits }, given) => {
     const end = { watch, wait };
     checkEnd(end);

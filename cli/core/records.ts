@@ -26,6 +26,10 @@ const FINDERS = {
     const { items } = await cli.client.page('listWorkflows', { query: { q, limit: LIMIT }, signal });
     return named(items);
   },
+  startable: async (cli, q, signal) => {
+    const { items } = await cli.client.page('listStartableWorkflows', { query: { q, limit: LIMIT }, signal });
+    return named(items);
+  },
   agent: async (cli, q, signal) => {
     const { items } = await cli.client.page('listAgents', { query: { q, limit: LIMIT }, signal });
     return named(items);

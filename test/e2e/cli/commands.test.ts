@@ -406,6 +406,10 @@ test('the shell completes names and ids of records, and no name that it could ac
       .slice(0, -1)
       .map((line) => line.split('\t'));
   };
+  const granted = { name: 'reimburse', definition, runners: { users: ['grace'] } };
+  expect((await asAda.post('/workflows', granted)).status).toBe(201);
+  expect(await complete(grace, 'workflow', 'get', 're')).toEqual([]);
+  expect(await complete(grace, 'run', 'start', 're')).toMatchObject([['reimburse', expect.any(String)]]);
   const away = cliUser({ CADENZA_URL: 'http://127.0.0.1:2', CADENZA_TOKEN: 'x' });
   const [some, all, runs, people, unknown, server] = await Promise.all([
     complete(ada, 'workflow', 'get', 're'),
@@ -418,6 +422,7 @@ test('the shell completes names and ids of records, and no name that it could ac
   expect(some.toSorted()).toEqual([
     ['refill', 'about 6 and more'],
     ['refund', 'about 6 and more'],
+    ['reimburse', expect.any(String)],
   ]);
   const words = all.map(([word]) => word);
   expect(words).toEqual(expect.arrayContaining(['refund', ids[2], ids[3], ids[4]]));
