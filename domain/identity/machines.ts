@@ -14,6 +14,7 @@ import type { Caller } from '../auth/known-callers.ts';
 import { conflict, notFound } from '../errors.ts';
 import type { IdentityProviders } from '../ports.ts';
 import type { Encryption } from '../secrets/encryption.ts';
+import { storableText } from '../storable.ts';
 import { valuesAt, type ClaimValues } from './claims.ts';
 import { accessOf, findIssuerOfTokens, type Issuer } from './issuers.ts';
 
@@ -78,11 +79,17 @@ export interface MachineDeps {
   identities: IdentityProviders;
 }
 
-/** `iss` of what looks like a token, unverified; null for anything else. */
+/** `iss` of what looks like a token, unverified; null for anything that cannot be the name of an issuer. */
 export function claimedIssuer(token: string): string | null {
   if (token.length > MAX_TOKEN_LENGTH) return null;
+  // Nobody has checked the claims, so they may have any type.
+  const issuer: unknown = unlessMalformed(() => decodeJwt(token))?.iss;
+  return typeof issuer === 'string' && issuer !== '' && storableText(issuer) === issuer ? issuer : null;
+}
+
+function unlessMalformed<T>(decode: () => T): T | null {
   try {
-    return decodeJwt(token).iss ?? null;
+    return decode();
   } catch {
     return null;
   }
@@ -101,11 +108,12 @@ export async function callerOfMachine(deps: MachineDeps, token: string): Promise
 }
 
 function hasType(token: string, { token_types: types }: Issuer): boolean {
-  const { typ } = decodeProtectedHeader(token);
-  return types.includes(
-    String(typ ?? 'none')
-      .toLowerCase()
-      .replace(/^application\//, ''),
+  const header = unlessMalformed(() => decodeProtectedHeader(token));
+  const type: unknown = header?.typ ?? 'none';
+  return (
+    header !== null &&
+    typeof type === 'string' &&
+    types.includes(type.toLowerCase().replace(/^application\//, ''))
   );
 }
 
