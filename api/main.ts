@@ -133,9 +133,11 @@ server.on('error', (error) => {
 });
 const cleanup = setInterval(() => {
   removeExpired(orm.em.fork()).catch((error: unknown) => logger.warn({ err: error }, 'cleanup failed'));
-  pruneAudit(() => orm.em.fork(), env.AUDIT_RETENTION_DAYS).catch((error: unknown) =>
-    logger.warn({ err: error }, 'cannot remove old entries of the audit log'),
-  );
+  pruneAudit(() => orm.em.fork(), env.AUDIT_RETENTION_DAYS)
+    .then((pruned) => {
+      if (pruned !== null) logger.info({ audit_removal: pruned }, 'removed old entries of the audit log');
+    })
+    .catch((error: unknown) => logger.warn({ err: error }, 'cannot remove old entries of the audit log'));
 }, CLEANUP_MS);
 const sealing = setInterval(() => {
   sealAudit(() => orm.em.fork())

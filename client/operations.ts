@@ -456,6 +456,8 @@ export type AuditVerification = {
   entries: number;
   /** Seals whose entries were removed after their time. */
   removed: number;
+  /** The least days after which entries were removed; null if none were. */
+  removed_after_days: number | null;
   /** Entries that wait for the sealer, which runs every 10 seconds. */
   unsealed: number;
   /** The newest seal; null while there is more to check. */

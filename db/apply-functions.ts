@@ -33,6 +33,7 @@ create table if not exists ${FUNCTION_TABLE} (
   const changed = changedFiles(applied);
   // The body of an SQL function may call another one that is created later.
   await execute('set local check_function_bodies = off');
+  await execute(OWN_SEARCH_PATH);
   for (const { sql } of changed) await execute(sql);
   await execute(`delete from ${FUNCTION_TABLE}`);
   for (const { name, hash } of readFunctionFiles()) {
@@ -49,6 +50,12 @@ create table if not exists ${FUNCTION_TABLE} (
 export function changedFunctions(applied: readonly AppliedFunction[]): string[] {
   return isOfNewerBuild(applied) ? [] : changedFiles(applied).map(({ name }) => name);
 }
+
+/**
+ * What `set search_path from current` keeps. A session's temporary tables come first unless the path names
+ * them: with one of its own, a caller of a function with the owner's rights could feed it other rows.
+ */
+const OWN_SEARCH_PATH = `select set_config('search_path', format('%I, pg_temp', current_schema()), true)`;
 
 function isOfNewerBuild(applied: readonly AppliedFunction[]): boolean {
   return applied.some(({ version }) => version > functionsVersion);

@@ -1,10 +1,15 @@
-/** Migrates the schema. `npm run migrate` reads DATABASE_URL; several processes may start it at once. */
+/**
+ * Migrates the schema. `npm run migrate` reads DATABASE_URL; several processes may start it at once. With
+ * `--grant-to <role>` it also gives that role what api and worker need.
+ */
+import { parseArgs } from 'node:util';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import pg from 'pg';
 
 import { databaseFailure } from './database-failure.ts';
 import { divideLog } from './divide-log.ts';
+import { grantApplication } from './grant-application.ts';
 import { applyFunctions, changedFunctions, functionsAreCurrent } from './apply-functions.ts';
 import { ranAllFormer } from './former-migrations.ts';
 import { MIGRATION_TABLE, readMigrationState, type MigrationState } from './migration-state.ts';
@@ -114,8 +119,15 @@ if (import.meta.main) {
     process.stderr.write('DATABASE_URL is not set: set it to the database to migrate\n');
     process.exit(2);
   }
-  const isDry = process.argv.includes('--dry-run');
-  const done = await (isDry ? pendingMigrations(url) : migrate(url)).catch((error: unknown) => {
+  const { 'dry-run': isDry, 'grant-to': role } = parseArgs({
+    options: { 'dry-run': { type: 'boolean', default: false }, 'grant-to': { type: 'string' } },
+  }).values;
+  const work = async (): Promise<Migrated> => {
+    const migrated = await (isDry ? pendingMigrations(url) : migrate(url));
+    if (role !== undefined && !isDry) await grantApplication(url, role);
+    return migrated;
+  };
+  const done = await work().catch((error: unknown) => {
     process.stderr.write(`${databaseFailure('migrate', url, error)}\n`);
     process.exit(1);
   });
@@ -127,5 +139,7 @@ if (import.meta.main) {
       ? [`functions${isDry ? ' to apply' : ''}: ${done.functions.join(', ')}`]
       : []),
   ];
-  process.stdout.write(`${lines.length > 0 ? lines.join('\n') : 'the schema is up to date'}\n`);
+  const granted = role === undefined || isDry ? [] : [`granted to: ${role}`];
+  const changes = lines.length > 0 ? lines : ['the schema is up to date'];
+  process.stdout.write(`${[...changes, ...granted].join('\n')}\n`);
 }

@@ -293,6 +293,22 @@ CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE ON public.audit_e
 CREATE TRIGGER audit_entry_door BEFORE INSERT ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_door();
 CREATE TRIGGER audit_entry_not_truncated BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
 
+create table audit_removal (
+  no bigint not null,
+  first_seal bigint not null,
+  last_seal bigint not null,
+  seal_hash bytea not null,
+  days integer not null,
+  removed_at timestamp with time zone not null,
+  previous_hash bytea not null,
+  hash bytea not null,
+  tx xid8 not null default pg_current_xact_id(),
+  constraint audit_removal_pkey PRIMARY KEY (no)
+);
+CREATE TRIGGER audit_removal_append_only BEFORE DELETE OR UPDATE ON public.audit_removal FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_removal_not_truncated BEFORE TRUNCATE ON public.audit_removal FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_removal_noted BEFORE INSERT ON public.audit_removal FOR EACH ROW EXECUTE FUNCTION note_audit_removal();
+
 create table audit_seal (
   no bigint not null,
   from_tx xid8 not null,
@@ -2250,7 +2266,9 @@ create table write_pause (
 -- function follow_budget() returns trigger
 -- function follow_run_status(p_run uuid, p_asked_before uuid[], p_projection jsonb, p_seq integer) returns boolean
 -- function handing_over_to(p_user uuid) returns uuid[]
+-- function grant_application(application name) returns void
 -- function hitl_audit_refuse() returns trigger
+-- function hash_audit_removal(removal audit_removal) returns bytea
 -- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean) returns json
 -- function hold_run_quota(p_scope text, p_id uuid, p_live bigint, p_rate bigint, p_several boolean) returns jsonb
 -- function human_task_is_undecided(status text) returns boolean
@@ -2264,6 +2282,7 @@ create table write_pause (
 -- function make_log_partition(p_name text, p_from uuid, p_to uuid, p_move integer) returns boolean
 -- function newest_log_tx() returns xid8
 -- function notify_account_change() returns trigger
+-- function note_audit_removal() returns trigger
 -- function notify_ended_call() returns trigger
 -- function oldest_open_transaction() returns xid8
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]

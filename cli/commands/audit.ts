@@ -92,6 +92,7 @@ const verify = command({
       removed: 0,
     };
     const problems: AuditVerification['problems'] = [];
+    const days: number[] = [];
     let last: AuditVerification;
     let after = '0';
     do {
@@ -99,10 +100,13 @@ const verify = command({
       last = await cli.client.call('verifyAudit', { query, signal: cli.signal });
       for (const name of ['seals', 'entries', 'removed'] as const) total[name] += last[name];
       problems.push(...last.problems);
+      if (last.removed_after_days !== null) days.push(last.removed_after_days);
       after = last.next ?? after;
     } while (last.next !== null);
     const ok = problems.length === 0;
-    await cli.out.value({ ok, ...total, unsealed: last.unsealed, head: last.head, problems });
+    const removed_after_days = days.length === 0 ? null : Math.min(...days);
+    const { unsealed, head: newest } = last;
+    await cli.out.value({ ok, ...total, removed_after_days, unsealed, head: newest, problems });
     return ok ? EXIT.good : EXIT.no;
   },
 });

@@ -1,33 +1,48 @@
 /** Removes entries of the audit log after their time. The seals stay, so the chain can still be checked. */
 import type { EntityManager } from '../../db/orm.ts';
-import { PRUNE_ACTION, prunedThrough } from './verify.ts';
+import { newestRemoval } from './removals.ts';
 import { SYSTEM_ORIGIN, writeAudit } from './write.ts';
 
 const MAX_SEALS = 100;
 
+/** What was removed, as the database has noted it. */
+interface Pruned {
+  entries: number;
+  /** The entries of all seals up to this one are removed. */
+  seal: string;
+  days: number;
+  /** The number and the hash of the note (docs/adr/0053-audit-chain.md). */
+  no: string;
+  hash: string;
+}
+
 /**
  * Removes the entries of at most 100 seals, and notes that in the log. Only one process does it at a time.
  * @param days at least 30
- * @returns the number of removed entries
+ * @returns null if nothing is old enough
  */
-export async function pruneAudit(fork: () => EntityManager, days: number): Promise<number> {
+export async function pruneAudit(fork: () => EntityManager, days: number): Promise<Pruned | null> {
   return fork().transactional(async (em) => {
     const [lock] = await em.execute<{ taken: boolean }[]>(
       `select pg_try_advisory_xact_lock(hashtextextended('audit_prune', 0)) as taken`,
     );
-    if (lock?.taken !== true) return 0;
-    const [row] = await em.execute<{ seal: string; hash: Buffer; entries: string }[]>(
-      `select seal::text as seal, hash, entries::text as entries from prune_audit(?, ?, ?)`,
-      [days, String(await prunedThrough(em)), MAX_SEALS],
+    if (lock?.taken !== true) return null;
+    const [row] = await em.execute<{ hash: Buffer; entries: string }[]>(
+      `select hash, entries::text as entries from prune_audit(?, 0, ?)`,
+      [days, MAX_SEALS],
     );
-    if (row === undefined) return 0;
+    if (row === undefined) return null;
+    const note = await newestRemoval(em);
+    if (note === null) throw new Error('the removal of entries of the audit log was not noted');
     const entries = Number(row.entries);
+    const removal = { no: note.no, hash: note.hash.toString('hex') };
     await writeAudit(em, SYSTEM_ORIGIN, {
-      action: PRUNE_ACTION,
+      action: 'audit_prune',
       objectType: 'audit_seal',
-      objectId: row.seal,
-      data: { hash: row.hash.toString('hex'), entries, days },
+      objectId: note.last_seal,
+      // Copies of the release before read the seal's hash and the days here.
+      data: { hash: row.hash.toString('hex'), entries, days: note.days, removal },
     });
-    return entries;
+    return { entries, seal: note.last_seal, days: note.days, ...removal };
   });
 }

@@ -75,6 +75,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       agent_version: 'version precedence',
       audit_entry: 'credential_id request_id',
       audit_seal: 'entries_hash previous_hash hash',
+      audit_removal: 'seal_hash previous_hash hash',
       auth_challenge: 'token_hash challenge',
       auth_client: 'secret_hash',
       auth_session: 'cookie_hash issuer_sid resource',

@@ -19,8 +19,8 @@ export interface AccessWorld {
 
 const definition = { schedule: { after: 'PT1H' }, do: [{ first: { set: { a: 1 } } }] };
 
-export async function createAccessWorld(): Promise<AccessWorld> {
-  const app = await startTestApp();
+export async function createAccessWorld(options: { databaseUrl?: string } = {}): Promise<AccessWorld> {
+  const app = await startTestApp(options);
   const owner = await app.createUser({ username: 'the-owner', roles: ['builder'] });
   const candidate = await app.createUser({
     username: 'the-candidate',

@@ -70,6 +70,10 @@ const verificationRecord = z
     seals: z.int().meta({ description: 'Seals that were checked.' }),
     entries: z.int(),
     removed: z.int().meta({ description: 'Seals whose entries were removed after their time.' }),
+    removed_after_days: z
+      .int()
+      .nullable()
+      .meta({ description: 'The least days after which entries were removed; null if none were.' }),
     unsealed: z.int().meta({ description: 'Entries that wait for the sealer, which runs every 10 seconds.' }),
     head: sealHead.nullable().meta({ description: 'The newest seal; null while there is more to check.' }),
     problems: z.array(z.object({ seal: z.string(), code: z.string(), message: z.string() })),
@@ -152,7 +156,7 @@ function headOf(text: string): { no: string; hash: string } {
   const [, no, hash] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (no === undefined || hash === undefined)
     throw badRequest('invalid_head', 'head must be the number of a seal and its hash: 12:3f….');
-  return { no, hash };
+  return { no: String(BigInt(no)), hash };
 }
 
 type FilterQuery = Omit<AuditFilter, 'actor_id'> & { actor_id?: string | undefined };

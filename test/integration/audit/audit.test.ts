@@ -223,6 +223,10 @@ test('a noted head shows that the end of the chain was cut off or replaced', asy
   const { head } = await check();
   expect(await check([head!])).toMatchObject({ ok: true });
   const later = { no: String(BigInt(head!.no) + 1n), hash: head!.hash };
+  const never = await admin.get(`/audit/verification?head=0:${head!.hash}`);
+  expect(never.body.problems).toMatchObject([{ seal: '0', code: 'missing_seal' }]);
+  const padded = await admin.get(`/audit/verification?head=00${head!.no}:${'0'.repeat(64)}`);
+  expect(padded.body.problems).toMatchObject([{ code: 'other_head' }]);
   expect((await check([later])).problems).toMatchObject([{ code: 'missing_seal' }]);
   expect((await check([{ no: head!.no, hash: '0'.repeat(64) }])).problems).toMatchObject([
     { code: 'other_head' },
@@ -230,27 +234,6 @@ test('a noted head shows that the end of the chain was cut off or replaced', asy
   const answer = await admin.get(`/audit/verification?head=${head!.no}:${head!.hash}`);
   expect(answer.body).toMatchObject({ ok: true, next: null, head });
   expect((await admin.get('/audit/verification?head=nonsense')).status).toBe(400);
-});
-
-test('old entries are removed with whole seals, and the chain still holds', async () => {
-  const before = await check();
-  expect(await pruneAudit(fork, 30)).toBe(0);
-  // The clock of the entries cannot be moved, so they and their seals are made old as their owner could.
-  await fork().transactional(async (em) => {
-    await em.execute('set local session_replication_role = replica');
-    await em.execute(`update audit_seal set newest_at = now() - interval '40 days' where no <= 2`);
-  });
-  const removed = await pruneAudit(fork, 30);
-  expect(removed).toBeGreaterThan(0);
-  const after = await check();
-  expect(after.removed).toBe(2);
-  // Only the test's own change of the two seals is found.
-  expect(new Set(after.problems.map(({ code, seal }) => `${code} ${seal}`))).toEqual(
-    new Set(['changed_seal 1', 'changed_seal 2']),
-  );
-  expect(after.entries).toBe(before.entries - removed);
-  expect((await admin.get('/audit?action=audit_prune')).body[0].details).toMatchObject({ entries: removed });
-  expect(await pruneAudit(fork, 30)).toBe(0);
 });
 
 describe('a database of its own', () => {
@@ -265,8 +248,9 @@ describe('a database of its own', () => {
     // Entries of the former server, whose numbers of transactions this server has still to give.
     const former = '9000000000';
     await own().execute(
-      `insert into audit_entry (tx, action, outcome, credential, via)
-       values (?::xid8, 'sealed', 'done', 'none', 'system'), (?::xid8, 'left', 'done', 'none', 'system')`,
+      `insert into audit_entry (tx, at, action, outcome, credential, via)
+       values (?::xid8, now() - interval '41 days', 'sealed', 'done', 'none', 'system'),
+              (?::xid8, now(), 'left', 'done', 'none', 'system')`,
       ['900', former],
     );
     await sealByHand(former);
@@ -277,7 +261,7 @@ describe('a database of its own', () => {
     await write('later still');
     expect(await checkOwn()).toMatchObject({ ok: true, unsealed: 1 });
     // The first seal is old enough, what was written now is not.
-    expect(await pruneAudit(own, 30)).toBe(1);
+    expect(await pruneAudit(own, 30)).toMatchObject({ entries: 1 });
     const rows = await own().execute<{ action: string }[]>('select action from audit_entry order by id');
     expect(rows.map(({ action }) => action)).toEqual(['left', 'later', 'later still', 'audit_prune']);
   });
