@@ -842,6 +842,8 @@ export type CreateMachineRequest = {
   user_id: string;
   /** All must fit: claim paths with their value, such as `{"azp": "robot"}`. */
   claims: Record<string, string>;
+  /** Such as `runs:read`, or `workflow:<id>` for one workflow and its runs. */
+  scopes?: string[];
 };
 export type CreateMyClientRequest = {
   name: string;
@@ -1673,6 +1675,8 @@ export type IssuerMachine = {
   /** The account as which the program acts. */
   user_id: string;
   claims: Record<string, string>;
+  /** What the program may do; null: all that the account may. */
+  scopes: string[] | null;
   created_at: string;
 };
 export type ItemRequirements = {

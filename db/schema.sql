@@ -1038,6 +1038,7 @@ create table identity_machine (
   name text not null,
   claims jsonb not null,
   created_at timestamp with time zone not null default clock_timestamp(),
+  scopes text[],
   constraint identity_machine_pkey PRIMARY KEY (id),
   constraint identity_machine_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE CASCADE,
   constraint identity_machine_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
@@ -2265,10 +2266,10 @@ create table write_pause (
 -- function events_before(p_run uuid, p_before integer, p_after integer, p_levels text[], p_task text, p_limit integer) returns SETOF run_event
 -- function follow_budget() returns trigger
 -- function follow_run_status(p_run uuid, p_asked_before uuid[], p_projection jsonb, p_seq integer) returns boolean
--- function handing_over_to(p_user uuid) returns uuid[]
 -- function grant_application(application name) returns void
--- function hitl_audit_refuse() returns trigger
+-- function handing_over_to(p_user uuid) returns uuid[]
 -- function hash_audit_removal(removal audit_removal) returns bytea
+-- function hitl_audit_refuse() returns trigger
 -- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean) returns json
 -- function hold_run_quota(p_scope text, p_id uuid, p_live bigint, p_rate bigint, p_several boolean) returns jsonb
 -- function human_task_is_undecided(status text) returns boolean
@@ -2281,8 +2282,8 @@ create table write_pause (
 -- function log_data(p_run uuid, p_key text) returns json
 -- function make_log_partition(p_name text, p_from uuid, p_to uuid, p_move integer) returns boolean
 -- function newest_log_tx() returns xid8
--- function notify_account_change() returns trigger
 -- function note_audit_removal() returns trigger
+-- function notify_account_change() returns trigger
 -- function notify_ended_call() returns trigger
 -- function oldest_open_transaction() returns xid8
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]

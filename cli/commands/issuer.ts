@@ -223,6 +223,7 @@ const machineView: View<IssuerMachine> = {
     ['id', ({ id }) => id],
     ['name', ({ name }) => oneLine(name)],
     ['user', (machine) => machine.user_id],
+    ['scopes', ({ scopes }) => scopes ?? 'all'],
     ['claims', ({ claims }) => Object.entries(claims).map((claim) => oneLine(claim.join('=')))],
   ],
   name: ({ id }) => id,
@@ -244,16 +245,17 @@ const machine = command({
   flags: {
     claim: texts('A claim that must fit, up to 5', 'CLAIM=VALUE'),
     user: text('Id of the account as which the program acts', 'ID'),
+    scope: texts('Only what this scope allows; default: all that the account may do', 'SCOPE'),
   },
   arguments: [ISSUER, argument('NAME', 'For people')],
-  run: async (cli, { claim = [], user }, given, name) => {
+  run: async (cli, { claim = [], user, scope }, given, name) => {
     if (user === undefined) throw usageError('Give --user.');
     const pairs = claim.map((one) => /^([^=]+)=(.+)$/.exec(one) ?? []);
     if (pairs.length === 0 || pairs.some(({ length }) => length === 0))
       throw usageError('Write --claim CLAIM=VALUE, such as --claim azp=robot.');
     const claims = Object.fromEntries(pairs.map(([, path = '', value = '']) => [path, value]));
     const path = { id: await issuerId(cli, given) };
-    const body = { name, user_id: user, claims };
+    const body = { name, user_id: user, claims, ...(scope && { scopes: [...scope] }) };
     const made = await cli.client.call('createMachine', { path, body, signal: cli.signal });
     await cli.out.record(made, machineView);
   },

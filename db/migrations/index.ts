@@ -78,6 +78,7 @@ import { Migration202611290150IssuedNames } from './202611290150-issued-names.ts
 import { Migration202611290152FirstOfADay } from './202611290152-first-of-a-day.ts';
 import { Migration202611290155InactiveWebhooks } from './202611290155-inactive-webhooks.ts';
 import { Migration202611290108AuditRemovals } from './202611290108-audit-removals.ts';
+import { Migration202611290112MachineScopes } from './202611290112-machine-scopes.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -156,6 +157,7 @@ export const migrations = [
   { name: '202611290152-first-of-a-day', class: Migration202611290152FirstOfADay },
   { name: '202611290155-inactive-webhooks', class: Migration202611290155InactiveWebhooks },
   { name: '202611290108-audit-removals', class: Migration202611290108AuditRemovals },
+  { name: '202611290112-machine-scopes', class: Migration202611290112MachineScopes },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

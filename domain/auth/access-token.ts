@@ -75,7 +75,8 @@ interface Row {
   status: string;
   token_epoch: number;
   session_id: string | null;
-  revoked_at: string | null;
+  /** Null without a session. */
+  is_over: boolean | null;
   oauth_client_id: string | null;
   role_limit: Role | null;
   may_decide: boolean | null;
@@ -90,7 +91,8 @@ export const SESSION_ROLES = `case when coalesce(s.awaits_second_factor, false) 
 
 const CALLER = new Prepared(
   `select u.username, ${SESSION_ROLES} as roles, u.groups, ${SESSION_TEAMS}, u.status, u.token_epoch,
-          coalesce(s.awaits_second_factor, false) as awaits, s.id as session_id, s.revoked_at,
+          coalesce(s.awaits_second_factor, false) as awaits, s.id as session_id,
+          s.revoked_at is not null or s.expires_at <= now() as is_over,
           s.oauth_client_id, s.role_limit, s.may_decide,
           c.id as client_row, coalesce(c.scopes, s.scopes) as scopes,
           extract(epoch from s.verified_at)::int as verified_at
@@ -111,7 +113,7 @@ export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<
     row !== undefined &&
     row.status === 'active' &&
     row.token_epoch === claims.epoch &&
-    row.revoked_at === null &&
+    row.is_over !== true &&
     (firstParty
       ? row.session_id !== null && row.oauth_client_id === null
       : row.oauth_client_id === claims.client_id || row.client_row !== null);
@@ -145,7 +147,7 @@ export async function actorsOfClaims(
   type Found = Actor & { n: number; role_limit: Role | null; is_token: boolean };
   const rows = await em.execute<Found[]>(
     `select q.n::int as n, u.id, u.username, ${SESSION_ROLES} as roles, u.groups, s.role_limit,
-            coalesce(t.scopes, c.scopes, s.scopes) as scopes, t.id is not null as is_token,
+            coalesce(t.scopes, c.scopes, m.scopes, s.scopes) as scopes, t.id is not null as is_token,
             ${SESSION_TEAMS}
        from rows from (
               jsonb_to_recordset(?::jsonb) as (sub uuid, sid uuid, client uuid, epoch int)
@@ -156,7 +158,7 @@ export async function actorsOfClaims(
        left join access_token t on t.id = q.client and t.user_id = u.id and t.expires_at > now()
        left join identity_machine m on m.id = q.client and m.user_id = u.id
         and exists (select 1 from identity_issuer r where r.id = m.issuer_id and r.enabled)
-      where s.revoked_at is null
+      where s.revoked_at is null and (s.id is null or s.expires_at > now())
         and case when q.client is null then s.id is not null and s.oauth_client_id is null
                  else coalesce(c.id, t.id, m.id) is not null or s.oauth_client_id = q.client end`,
     [JSON.stringify(requested)],

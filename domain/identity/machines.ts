@@ -8,8 +8,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { IdentityRefusal } from '../../contracts/identity-refusal.ts';
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { KeysetPage } from '../../db/sql.ts';
-import { TEAMS_OF_USER, type TeamRole } from '../auth/actor.ts';
+import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
+import { checkScopes } from '../auth/access-tokens.ts';
+import { scopedActor, TEAMS_OF_USER, type Actor, type TeamRole } from '../auth/actor.ts';
 import type { Caller } from '../auth/known-callers.ts';
 import { conflict, notFound } from '../errors.ts';
 import type { IdentityProviders } from '../ports.ts';
@@ -27,6 +28,8 @@ export interface Machine {
   user_id: string;
   /** Claim paths with the value that each must have. */
   claims: Record<string, string>;
+  /** Null: all that its account may do. */
+  scopes: string[] | null;
   created_at: Date;
 }
 
@@ -37,27 +40,39 @@ export async function listMachines(
   { after, limit }: KeysetPage = { limit: MAX_MACHINES },
 ): Promise<Machine[]> {
   const rows = await em.execute<(Omit<Machine, 'created_at'> & { created_at: string })[]>(
-    `select id, name, user_id, claims, created_at from identity_machine
+    `select id, name, user_id, claims, to_json(scopes) as scopes, created_at from identity_machine
       where issuer_id = ? and id > ? order by id limit ?`,
     [issuerId, after ?? '00000000-0000-0000-0000-000000000000', limit],
   );
   return rows.map((row) => ({ ...row, created_at: new Date(row.created_at) }));
 }
 
-/** @throws 404, 409 */
+type NewMachine = Pick<Machine, 'name' | 'user_id' | 'claims'> & { scopes?: string[] | undefined };
+
+/** @throws 404, 409, 422 */
 export async function createMachine(
   em: EntityManager,
+  actor: Actor,
   issuerId: string,
-  { name, user_id: userId, claims }: Pick<Machine, 'name' | 'user_id' | 'claims'>,
+  { name, user_id: userId, claims, scopes }: NewMachine,
 ): Promise<Machine> {
+  if (scopes !== undefined) await checkScopes(em, actor, scopes);
   if ((await listMachines(em, issuerId)).length >= MAX_MACHINES)
     throw conflict('limit_reached', `An issuer has at most ${MAX_MACHINES} machines.`);
   const [user] = await em.execute<object[]>('select 1 from user_account where id = ?', [userId]);
   if (!user) throw notFound('user');
   const id = uuidv7();
   await em.execute(
-    'insert into identity_machine (id, issuer_id, user_id, name, claims) values (?, ?, ?, ?, ?::jsonb)',
-    [id, issuerId, userId, name, JSON.stringify(claims)],
+    `insert into identity_machine (id, issuer_id, user_id, name, claims, scopes)
+     values (?, ?, ?, ?, ?::jsonb, ?::text[])`,
+    [
+      id,
+      issuerId,
+      userId,
+      name,
+      JSON.stringify(claims),
+      scopes === undefined ? null : arrayLiteral(new Set(scopes)),
+    ],
   );
   const made = (await listMachines(em, issuerId)).find((one) => one.id === id);
   if (!made) throw new Error('no machine was inserted');
@@ -153,7 +168,7 @@ async function callerOf(em: EntityManager, machine: Machine, exp: number): Promi
   if (!row) return null;
   const { username, roles, groups, teams, token_epoch: epoch } = row;
   return {
-    actor: { id: machine.user_id, username, roles, groups, teams },
+    actor: scopedActor({ id: machine.user_id, username, roles, groups, teams }, machine.scopes),
     // The machine's record stands for a session: it ends with the record.
     claims: { sub: machine.user_id, sid: machine.id, client_id: machine.id, epoch, exp: Math.floor(exp) },
   };

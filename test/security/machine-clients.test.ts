@@ -155,6 +155,24 @@ test('the time of the log-in is that of the session, not of the refresh', async 
   expect(claim(refreshed.access_token)).toBe(claim(user.token));
 });
 
+test('a client with scopes does what they name, however much its owner may do', async () => {
+  const { own } = await owner();
+  expect((await make(own, { scopes: ['admin'] })).body.errors).toMatchObject([
+    { pointer: '/scopes/0', code: 'invalid_scope' },
+  ]);
+  expect((await make(own, { scopes: ['everything'] })).status).toBe(422);
+  const { body: client } = await make(own, { scopes: ['runs:read'] });
+  expect((await own.get('/users/me/clients')).body).toMatchObject([{ id: client.id, scopes: ['runs:read'] }]);
+  const machine = createClient(app.url, (await grant(client)).body.access_token);
+  expect((await machine.get('/runs')).status).toBe(200);
+  for (const refused of [await machine.get('/agents'), await machine.post('/workflows', {})])
+    expect([refused.status, refused.body.code]).toEqual([403, 'insufficient_scope']);
+  const { body: whole } = await make(own);
+  expect(whole.scopes).toBeNull();
+  const other = createClient(app.url, (await grant(whole)).body.access_token);
+  expect((await other.get('/agents')).status).toBe(200);
+});
+
 test('a client cannot create clients, and neither can a token without the time of its log-in', async () => {
   const user = await owner();
   const { body: client } = await make(user.own);

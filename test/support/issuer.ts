@@ -77,6 +77,8 @@ function createProvider(
     ],
     jwks: { keys },
     cookies: { keys: ['only for tests'] },
+    // It refuses log-ins without a challenge, and codes without its verifier (RFC 7636).
+    pkce: { required: () => true },
     // Claims are in the ID token, as most issuers have them.
     conformIdTokenClaims: false,
     // Its own has an agent that the tests' global `fetch` does not know.

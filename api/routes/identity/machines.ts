@@ -15,6 +15,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { scopeList } from '../users/tokens.ts';
 import { tags } from './schemas.ts';
 
 const claims = z
@@ -22,12 +23,23 @@ const claims = z
   .refine((all) => Object.keys(all).length >= 1 && Object.keys(all).length <= 5, 'must have 1 to 5 claims')
   .meta({ description: 'All must fit: claim paths with their value, such as `{"azp": "robot"}`.' });
 
+const newMachine = z.object({
+  name: text({ min: 1, max: 100 }),
+  user_id: uuid,
+  claims,
+  scopes: scopeList.optional(),
+});
+
 const machineRecord = z
   .object({
     id: uuid,
     name: z.string(),
     user_id: uuid.meta({ description: 'The account as which the program acts.' }),
     claims: z.record(z.string(), z.string()),
+    scopes: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: 'What the program may do; null: all that the account may.' }),
     created_at: timestamp,
   })
   .meta({ id: 'IssuerMachine' });
@@ -61,7 +73,7 @@ export function machineEndpoints(): Endpoint[] {
       tags,
       role: 'admin',
       params: idParams,
-      body: z.object({ name: text({ min: 1, max: 100 }), user_id: uuid, claims }),
+      body: newMachine,
       record: machineRecord,
       responses: { 201: machineRecord },
       errors: [403, 404, 409],
@@ -69,7 +81,7 @@ export function machineEndpoints(): Endpoint[] {
       handler: async (c) => {
         const issuer = await getIssuer(c.em, c.params.id, true);
         checkFreshLogin(claimsOf(c.ctx));
-        return { status: 201, body: present(await createMachine(c.em, issuer.id, c.body)) };
+        return { status: 201, body: present(await createMachine(c.em, c.actor, issuer.id, c.body)) };
       },
     }),
     endpoint({

@@ -329,6 +329,36 @@ describe('a human task', () => {
   });
 });
 
+describe('people whom the quorum excludes', () => {
+  test.concurrent('may be named by expressions, and others decide', async () => {
+    const run = await start(
+      human({
+        candidates: { users: ['ann', 'bob'] },
+        quorum: { approvals: 1, exclude: { users: '${ .authors }', groups: ['${ .group }'] } },
+      }),
+      { what: 'tea', authors: ['ANN', 'nobody'], group: 'auditors' },
+    );
+    const task = await taskOf(run, asBob);
+    expect(task['quorum']).toMatchObject({
+      exclude: { users: ['ANN', 'nobody'], groups: ['auditors'] },
+    });
+    const refused = await decide(asAnn, task, { decision: 'approve' });
+    expect([refused.status, refused.body.code]).toEqual([403, 'person_excluded']);
+    expect((await decide(asBob, task, { decision: 'approve' })).status).toBe(200);
+    expect(await ended(run)).toMatchObject({ status: 'completed', output: { decided_by: bob.id } });
+  });
+
+  test.concurrent('fault the task if the expression gives no text', async () => {
+    const run = await start(human({ quorum: { approvals: 1, exclude: { users: '${ {a: 1} }' } } }));
+    const done = await ended(run);
+    expect(done).toMatchObject({
+      status: 'faulted',
+      error: { type: expect.stringContaining('/errors/validation'), instance: '/do/0/review' },
+    });
+    expect(done['error'].detail).toContain('with.quorum.exclude.users has to be text');
+  });
+});
+
 describe('the times of a human task', () => {
   test.concurrent('fault it with a timeout error at its expiry', async () => {
     const run = await start(human({ expires: 'PT0.3S' }));

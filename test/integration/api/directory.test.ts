@@ -46,6 +46,15 @@ test('everybody who is logged in sees names, and nothing but names', async () =>
   ]);
 });
 
+test('an operator may show the mail addresses too, which are still no search text', async () => {
+  const open = await startTestApp({ databaseUrl: app.databaseUrl, env: { DIRECTORY_EMAIL: 'true' } });
+  const everybody = await open.as('approver');
+  const [bea] = (await everybody.get('/users/directory?q=bea')).body;
+  expect(bea).toMatchObject({ username: 'Bea', email: 'Bea@example.com' });
+  expect((await everybody.get('/users/directory?q=example.com')).body).toEqual([]);
+  await open.close();
+});
+
 test('a search finds active people by username and display name, and takes its text literally', async () => {
   expect(await search('ANNA')).toEqual(['anna_b', 'annaxb']);
   expect(await search('anna_b')).toEqual(['anna_b']);

@@ -13,6 +13,7 @@ import {
   type TestApp,
   type TestUser,
 } from '../../support/app.ts';
+import { until } from '../../support/platform.ts';
 
 let app: TestApp;
 const PASSWORD = 'correct horse battery';
@@ -284,6 +285,37 @@ test('a session ends after its idle time, and after its whole time in any case',
   const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token };
   expect((await app.anonymous.post('/auth/token', refresh)).status).toBe(200);
   expect(await times()).toEqual({ idle: 1, whole: 1 });
+});
+
+test('a session that was idle for too long, or has had its whole time, is refused', async () => {
+  const user = await person();
+  const { body } = await logIn(user.username);
+  const own = createClient(app.url, body.access_token);
+  const policy = { idleSeconds: 7_200, maxSeconds: 18_000, secondFactorRoles: [] };
+  const from = { ip: '127.0.0.1', userAgent: '', requestId: null, policy };
+  const secret = await openCookieSession(fork(), { id: user.id }, from);
+  const page = { 'sec-fetch-site': 'same-origin', cookie: `cadenza=${secret}` };
+  const byCookie = () => app.anonymous.get('/users/me', { headers: page });
+  const set = (columns: string) =>
+    fork().execute(`update auth_session set ${columns} where user_id = ? and revoked_at is null`, [user.id]);
+  expect([(await own.get('/users/me')).status, (await byCookie()).status]).toEqual([200, 200]);
+
+  await set(`expires_at = now() - interval '1 second'`);
+  expect([(await own.get('/users/me')).status, (await byCookie()).status]).toEqual([401, 401]);
+  const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token };
+  expect((await app.anonymous.post('/auth/token', refresh)).status).toBe(401);
+
+  // Its use prolongs it, but not beyond its whole time.
+  await set(`expires_at = now() + interval '1 hour', ends_at = now() + interval '1 second',
+             last_used_at = now() - interval '2 minutes'`);
+  expect((await byCookie()).status).toBe(200);
+  const [row] = await fork().execute<{ over: boolean }[]>(
+    `select bool_or(expires_at <= ends_at) as over from auth_session
+      where user_id = ? and cookie_hash is not null`,
+    [user.id],
+  );
+  expect(row?.over).toBe(true);
+  await until(byCookie, ({ status }) => status === 401);
 });
 
 test("a browser's session ends with its whole time, also for streams", async () => {

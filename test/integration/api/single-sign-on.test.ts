@@ -89,6 +89,23 @@ test('the first log-in makes the account, with roles and groups of the claims', 
   });
 });
 
+test('each log-in has a challenge of its own, which the issuer demands', async () => {
+  const challenge = async (): Promise<URLSearchParams> => {
+    const begun = await new Browser().visit(`${app.url}/auth/sso/corp`);
+    return new URL(begun.headers.get('location') ?? '').searchParams;
+  };
+  const [first, second] = [await challenge(), await challenge()];
+  expect(first.get('code_challenge_method')).toBe('S256');
+  expect(first.get('code_challenge')).toMatch(/^[\w-]{43}$/);
+  expect(second.get('code_challenge')).not.toBe(first.get('code_challenge'));
+  const address = new URL(`${corp.url}/auth`);
+  first.delete('code_challenge');
+  first.delete('code_challenge_method');
+  address.search = first.toString();
+  const refused = await new Browser().visit(address.href);
+  expect(refused.headers.get('location')).toContain('error=invalid_request');
+});
+
 test('each log-in maps the claims anew, and those without a role are refused and logged out', async () => {
   corp.account = { sub: 'c-2', preferred_username: 'grace', roles: ['staff'], groups: ['ops'] };
   const first = await logIn('corp');
@@ -417,6 +434,7 @@ test('access tokens of an issuer are those of an account that an administrator n
   const robot = createClient(app.url, token);
   expect((await robot.get('/users/me')).body).toMatchObject({ id: account.id, groups: ['bots'] });
   expect((await robot.post('/users/me/clients', { name: 'x' })).body.code).toBe('person_required');
+  expect((await robot.get('/agents')).status).toBe(200);
   const forged = `${token.slice(0, -8)}AAAAAAAA`;
   for (const wrong of [await tokenOf('stranger'), await tokenOf('robot', 'https://other.example'), forged])
     expect(await call(wrong)).toBe(401);
@@ -425,6 +443,16 @@ test('access tokens of an issuer are those of an account that an administrator n
     () => call(token),
     (status) => status === 401,
   );
+  const wrong = await admin.post(`/identity-issuers/${id}/machines`, { ...machine, scopes: ['all'] });
+  expect(wrong.status).toBe(422);
+  const limited = { ...machine, scopes: ['runs:read'] };
+  const narrow = await admin.post(`/identity-issuers/${id}/machines`, limited);
+  expect(narrow.body).toMatchObject({ scopes: ['runs:read'] });
+  expect((await robot.get('/runs')).status).toBe(200);
+  expect((await robot.get('/agents')).body).toMatchObject({
+    code: 'insufficient_scope',
+    scope: 'agents:read',
+  });
   expect((await admin.delete(`/identity-issuers/${id}`)).status).toBe(204);
   await robots.close();
 });

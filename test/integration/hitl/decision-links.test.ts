@@ -136,6 +136,36 @@ test('it needs the author and the operator, and knows no quorum', async () => {
   await closed.close();
 });
 
+test('the link is over after its time, by its token and by its row', async () => {
+  const byRow = await linkOf();
+  expect((await fetch(byRow.url)).status).toBe(200);
+  await app.orm.em
+    .fork()
+    .execute(`update decision_link set expires_at = now() - interval '1 second' where task_id = ?`, [
+      byRow.id,
+    ]);
+  links.hours = -1;
+  const byToken = await linkOf();
+  links.hours = 24;
+  await app.orm.em
+    .fork()
+    .execute(`update decision_link set expires_at = now() + interval '1 hour' where task_id = ?`, [
+      byToken.id,
+    ]);
+  for (const { id, url } of [byRow, byToken]) {
+    expect((await fetch(url)).status).toBe(410);
+    expect((await decide(url, { decision: 'approve' })).status).toBe(410);
+    expect(await statusOf(id)).toBe('open');
+  }
+  expect(await (await fetch(byToken.url)).text()).toContain('The link has expired.');
+  const soon = new Date(Date.now() + 3_600_000).toISOString();
+  const ofTask = await linkOf({ expires_at: soon });
+  const claims = JSON.parse(
+    Buffer.from(new URL(ofTask.url).pathname.split('.')[1] ?? '', 'base64url').toString(),
+  );
+  expect(claims.exp).toBe(Math.floor(Date.parse(soon) / 1_000));
+});
+
 test('a forged or foreign token is not found, and no log has a token', async () => {
   const { url } = await linkOf();
   expect((await fetch(`${url.slice(0, -4)}AAAA`)).status).toBe(404);

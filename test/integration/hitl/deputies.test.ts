@@ -120,6 +120,31 @@ describe('an absence', () => {
     expect(last).toMatchObject({ action: 'commented', actor: { id: dora.id }, as_admin: false });
   });
 
+  test('counts from its begin until its end', async () => {
+    const id = await task(forPeople('ann'));
+    const seen = async () => [
+      (await asDora.get(`/hitl/tasks/${id}`)).status,
+      await lists(asDora, id),
+      (await asDora.get('/absences?current=true')).body.length,
+    ];
+    const made = await asAnn.post('/absences', { deputy: 'dora', from: inDays(1), until: inDays(2) });
+    expect(made.status).toBe(201);
+    const move = (days: number) =>
+      app.orm.em.fork().execute(
+        `update absence set from_at = from_at + make_interval(days => ?),
+                              until_at = until_at + make_interval(days => ?) where id = ?`,
+        [days, days, made.body.id],
+      );
+    expect(await seen()).toEqual([404, false, 0]);
+    expect((await approve(asDora, id)).status).toBe(404);
+    await move(-1);
+    expect(await seen()).toEqual([200, true, 1]);
+    await move(-1);
+    expect(await seen()).toEqual([404, false, 0]);
+    expect((await approve(asDora, id)).status).toBe(404);
+    expect((await asAnn.get('/absences')).body.map((one: { id: string }) => one.id)).toContain(made.body.id);
+  });
+
   test('is one step: the deputy of a deputy gets nothing', async () => {
     const id = await task(forPeople('ann'));
     await whileAway(async () => {

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import type { NewHumanTask } from '../../../contracts/activities.ts';
@@ -42,14 +45,7 @@ beforeAll(async () => {
       EGRESS_ALLOW: '127.0.0.1',
     },
   });
-  notifications = createNotifications({
-    orm: app.orm,
-    env: app.env,
-    encryption: app.app.deps.encryption,
-    keys: app.app.deps.keys,
-    sender: app.app.deps.sender,
-    retry: { ...STANDARD_RETRY, firstMs: 1, steadyMs: 1 },
-  });
+  notifications = start(app.env);
   owner = await app.createUser({ username: 'olga', roles: ['builder'] });
   ann = await app.createUser({ username: 'ann', roles: ['approver'], groups: ['finance'] });
   bob = await app.createUser({ username: 'bob', roles: ['approver'], groups: ['finance'] });
@@ -71,6 +67,12 @@ afterAll(async () => {
   await app.close();
   await Promise.all([smtp.close(), chat.close()]);
 });
+
+function start(env: TestApp['env']): Notifications {
+  const { encryption, keys, sender } = app.app.deps;
+  const retry = { ...STANDARD_RETRY, firstMs: 1, steadyMs: 1 };
+  return createNotifications({ orm: app.orm, env, encryption, keys, sender, retry });
+}
 
 const sql = <T = object>(text: string, values: unknown[] = []): Promise<T[]> =>
   app.orm.em.fork().execute<T[]>(text, values);
@@ -95,10 +97,10 @@ async function expand(): Promise<void> {
 }
 
 /** Tells everybody, and sends what is due. */
-async function send(): Promise<void> {
+async function send({ deliver }: Pick<Notifications, 'deliver'> = notifications): Promise<void> {
   await expand();
   for (let shard = 0; shard < SHARDS; shard++)
-    await deliverNotifications(notifications.deliver, shard, {
+    await deliverNotifications(deliver, shard, {
       max: 20,
       signal: new AbortController().signal,
       heartbeat: () => {},
@@ -306,6 +308,25 @@ describe('deputies', () => {
     await send();
     const reminded = await sql(`select 1 from notification where task_id = ? and kind = 'reminder'`, [task]);
     expect(reminded).toEqual([]);
+  });
+});
+
+describe('texts of the operator', () => {
+  test('replace those parts of a mail for which NOTIFY_TEMPLATES has a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cadenza-templates-'));
+    writeFileSync(join(folder, 'candidate.subject.txt'), 'ACME: {{title}}\n');
+    writeFileSync(join(folder, 'candidate.html'), '<p>Hello {{recipient}}: {{title}}</p>\n{{comment}}\n');
+    const own = start({ ...app.env, NOTIFY_TEMPLATES: folder });
+    try {
+      await ask({ ...forAnn, title: 'Pay <b>' });
+      await send(own);
+    } finally {
+      own.deliver.mailer?.close();
+      rmSync(folder, { recursive: true });
+    }
+    expect(headerOf(smtp.mails[0], 'Subject')).toBe('ACME: Pay <b>');
+    expect(partOf(smtp.mails[0], 'text/html')).toContain('<p>Hello ann: Pay &lt;b&gt;</p>');
+    expect(partOf(smtp.mails[0], 'text/plain')).toContain(`${app.url}/console/inbox?task=`);
   });
 });
 
