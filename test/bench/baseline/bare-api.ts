@@ -1,7 +1,7 @@
 /**
  * A bare Koa server that executes statements which were recorded from ours, and answers with the rows of the
- * last one: no authentication, no checks. `fork` it with a database's URL, the statements of each path, and the
- * address of Temporal; it sends its port.
+ * last one: no authentication, no checks. `fork` it with a database's URL, the statements of each path, and
+ * the address of Temporal; it sends its port.
  */
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
