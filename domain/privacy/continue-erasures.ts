@@ -7,6 +7,7 @@ import type { RunChoice } from './erase.ts';
 import { eraseTexts, firstTextPosition, queueHistories, type TextPosition } from './erase-texts.ts';
 import { erasedUsername } from './erased-names.ts';
 import { counted, removeBatch, type Counts } from './holdings.ts';
+import { NameSearches } from './name-searches.ts';
 import type { Former } from './names.ts';
 import { RENAMING } from './replace-names.ts';
 import type { StoredTexts, TextChoice } from './text-report.ts';
@@ -29,8 +30,9 @@ const FINISHED_ACTION = 'erasure_finished';
  */
 export async function continueErasures({ fork, files }: ErasureDeps, budgetMs: number): Promise<boolean> {
   const deadline = performance.now() + budgetMs;
+  const searches = new NameSearches();
   while (performance.now() < deadline) {
-    const { worked, unused } = await attempt(fork);
+    const { worked, unused } = await attempt(fork, searches);
     // After a crash here, the sweep removes these contents, since no row names them any more.
     for (const id of unused) await files.remove(id);
     if (!worked) return false;
@@ -39,10 +41,10 @@ export async function continueErasures({ fork, files }: ErasureDeps, budgetMs: n
 }
 
 /** One that fails is tried again after the others. */
-async function attempt(fork: () => EntityManager): Promise<Worked> {
+async function attempt(fork: () => EntityManager, searches: NameSearches): Promise<Worked> {
   const picked: { userId?: string } = {};
   try {
-    return await fork().transactional((em) => continueOnce(em, picked));
+    return await fork().transactional((em) => continueOnce(em, searches, picked));
   } catch (error) {
     const { userId = null } = picked;
     await fork().execute('update erasure set tried_at = clock_timestamp() where user_id = ?', [userId]);
@@ -68,14 +70,18 @@ interface Worked {
   unused: string[];
 }
 
-async function continueOnce(em: EntityManager, picked: { userId?: string }): Promise<Worked> {
+async function continueOnce(
+  em: EntityManager,
+  searches: NameSearches,
+  picked: { userId?: string },
+): Promise<Worked> {
   const [row] = await em.execute<Row[]>(
     `select user_id, runs, free_text, former, step, position, removed, replaced, texts from erasure
       where finished_at is null order by tried_at limit 1 for update skip locked`,
   );
   if (!row) return { worked: false, unused: [] };
   picked.userId = row.user_id;
-  const { unused, ...next } = await work(em, row);
+  const { unused, ...next } = await work(em, searches, row);
   const { step, position, ...counts } = { ...row, ...next };
   const { removed, replaced, texts } = counts;
   // The search takes long where there is much: other erasures have their turns.
@@ -96,14 +102,14 @@ type Progress = Partial<Pick<Row, 'step' | 'position' | 'removed' | 'replaced' |
  * Names in records first, because some are found by what is removed after them. Texts last: what is gone by
  * then need not be searched.
  */
-async function work(em: EntityManager, row: Row): Promise<Progress> {
+async function work(em: EntityManager, searches: NameSearches, row: Row): Promise<Progress> {
   const renaming = RENAMING[row.step];
   if (renaming !== undefined) return rename(em, row, renaming);
   if (row.step === REMOVAL) {
     const batch = (await remove(em, row, Number(row.position ?? 0))) ?? (await removeRuns(em, row));
     return batch ?? { step: TEXTS, position: JSON.stringify(firstTextPosition()), unused: [] };
   }
-  if (row.position !== null) return replaceTexts(em, row, row.position);
+  if (row.position !== null) return replaceTexts(em, searches, row, row.position);
   // A request that was under way at the beginning may have added something to what was gone already.
   const late = (await remove(em, row, 0)) ?? (await removeRuns(em, row));
   if (late !== null) return { ...late, position: null };
@@ -120,11 +126,17 @@ async function removeRuns(em: EntityManager, row: Row): Promise<Progress | null>
   return { removed: counted(row.removed, 'runs', runs.length), unused: files };
 }
 
-async function replaceTexts(em: EntityManager, row: Row, position: string): Promise<Progress> {
+async function replaceTexts(
+  em: EntityManager,
+  searches: NameSearches,
+  row: Row,
+  position: string,
+): Promise<Progress> {
   const { user_id: userId, former, free_text: choice } = row;
   // Written by this function, or at the end of the removal.
   const at = JSON.parse(position) as TextPosition;
-  const { texts, next } = await eraseTexts(em, { userId, former, choice, texts: row.texts }, at);
+  const erased = { searches, userId, former, choice, texts: row.texts };
+  const { texts, next } = await eraseTexts(em, erased, at);
   return { texts, position: next === null ? null : JSON.stringify(next), unused: [] };
 }
 

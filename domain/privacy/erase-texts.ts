@@ -1,9 +1,8 @@
 /** Searches texts for a person's names: as a part of an erasure, and before one, to say what it would do. */
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
-import { ERASED_NAME, erasedUsername } from './erased-names.ts';
-import { createNameFinder, type Replacements } from './name-finder.ts';
-import { NAME_KINDS, soughtNames, sqlPattern, type Former, type NameTreatment } from './names.ts';
+import { soughtPerson, type NameSearches } from './name-searches.ts';
+import type { Former } from './names.ts';
 import { searchBatch, TEXT_PLACES, type Finding, type Search } from './search-texts.ts';
 import {
   textReport,
@@ -23,6 +22,7 @@ export interface TextPosition {
 }
 
 interface Erased {
+  searches: NameSearches;
   userId: string;
   former: Former | null;
   choice: TextChoice;
@@ -32,11 +32,12 @@ interface Erased {
 /** Searches in the caller's transaction for a moment. @returns null as the next position at the end */
 export async function eraseTexts(
   em: EntityManager,
-  { userId, former, choice, texts: before }: Erased,
+  { searches, userId, former, choice, texts: before }: Erased,
   position: TextPosition,
 ): Promise<{ texts: StoredTexts; next: TextPosition | null }> {
   if (former === null) return { texts: before, next: null };
-  const { search, names } = await searchFor(em, userId, former, choice);
+  const { search: sought, names } = await searches.of(em, userId, former);
+  const search = sought && { ...sought, mode: choice };
   // A position of another release may name a kind that this one does not have: it begins anew.
   const isKnown = TEXT_PLACES.some(({ kind }) => kind === position.kind);
   let texts: StoredTexts = isKnown ? { ...before, names } : { names };
@@ -96,8 +97,9 @@ export async function planTexts(
   budgetMs: number,
 ): Promise<TextReport> {
   const deadline = performance.now() + budgetMs;
-  const mode = person.choice === 'replace' ? 'plan' : 'report';
-  const { search, names } = await searchFor(fork(), person.userId, person.former, mode);
+  const mode = person.choice === 'replace' ? ('plan' as const) : ('report' as const);
+  const { search: sought, names } = await soughtPerson(fork(), person.userId, person.former);
+  const search = sought && { ...sought, mode };
   let texts: StoredTexts = { names };
   let at: TextPosition | null = search === null ? null : firstTextPosition();
   while (at !== null && search !== null) {
@@ -107,25 +109,4 @@ export async function planTexts(
     at = batch.next;
   }
   return textReport(texts, 'done');
-}
-
-/** The search is null if every name is too short. */
-async function searchFor(
-  em: EntityManager,
-  userId: string,
-  former: Former,
-  mode: Search['mode'],
-): Promise<{ search: Search | null; names: NameTreatment[] }> {
-  const sought = await soughtNames(em, userId, former);
-  if (sought.names.length === 0) return { search: null, names: sought.treatments };
-  const finder = createNameFinder(sought, replacementsOf(userId, sought.onlyReported));
-  return { search: { pattern: sqlPattern(sought.names), finder, mode }, names: sought.treatments };
-}
-
-function replacementsOf(userId: string, onlyReported: ReadonlySet<string>): Replacements {
-  const username = erasedUsername(userId);
-  const all = { username, email: `${username}@erased.invalid`, display_name: ERASED_NAME };
-  return Object.fromEntries(
-    NAME_KINDS.filter((kind) => !onlyReported.has(kind)).map((kind) => [kind, all[kind]]),
-  );
 }

@@ -14,6 +14,8 @@ export interface Reading<T> {
 }
 
 export interface NameFinder {
+  /** Characters of its pattern, which decide about its memory. */
+  size: number;
   readText(text: string): Reading<string>;
   /** With `keys` also in the names of fields, which only people's own data may change. */
   readJson(value: unknown, keys: boolean): Reading<unknown>;
@@ -36,8 +38,12 @@ export function createNameFinder({ names, others }: Sought, replacements: Replac
     UUID,
   ].toSorted((a, b) => b.length - a.length);
   const pattern = new RegExp(alternatives.map((one) => `(${one.pattern})`).join('|'), 'giu');
+  const own = alternatives.filter(({ kind }) => kind !== null).map((one) => one.pattern);
+  const ownPattern = new RegExp(own.join('|'), 'iu');
 
   const readText = (text: string): Reading<string> => {
+    // Most texts beside a name have none, and the names of others may be many.
+    if (!ownPattern.test(text)) return { value: text, found: 0, left: 0 };
     let [found, left] = [0, 0];
     const value = text.replace(pattern, (match, ...groups) => {
       // Of the groups exactly one has matched; after them come the position and the text.
@@ -50,7 +56,8 @@ export function createNameFinder({ names, others }: Sought, replacements: Replac
     });
     return { value, found, left };
   };
-  return { readText, readJson: (value, keys) => readValues(value, keys, readText) };
+  const size = pattern.source.length;
+  return { size, readText, readJson: (value, keys) => readValues(value, keys, readText) };
 }
 
 function alternative(text: string, kind: NameKind | null): Alternative {

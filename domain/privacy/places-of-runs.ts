@@ -2,6 +2,7 @@
 import type { TextPlace } from './text-place.ts';
 
 const ID = ['id uuid'];
+const DECISION = ['decision'];
 const OF_TASK = '(select h.run_id from hitl_task h where h.id = t.task_id)';
 
 /** What runs and their human tasks consist of. Logs are the most, and come last. */
@@ -22,7 +23,7 @@ export const PLACES_OF_RUNS: readonly TextPlace[] = [
     run: OF_TASK,
   },
   { kind: 'votes', table: 'hitl_vote', key: ID, texts: { comment: 'text', payload: 'json' }, run: OF_TASK },
-  { kind: 'task_history', table: 'hitl_audit', key: ID, texts: { data: 'record' } },
+  { kind: 'task_history', table: 'hitl_audit', key: ID, texts: { data: 'record' }, ids: DECISION },
   { kind: 'notices', table: 'notice', key: ['id bigint'], texts: { data: 'record' }, run: OF_TASK },
   {
     kind: 'runs',
@@ -123,6 +124,7 @@ export const PLACES_OF_RUNS: readonly TextPlace[] = [
     table: 'run_event',
     key: ['run_id uuid', 'seq integer'],
     texts: { message: 'text', data: 'record' },
+    ids: DECISION,
     run: 't.run_id',
   },
   {

@@ -2,12 +2,23 @@
  * Looks for a person's names in the texts of one table after the other, a batch at a time. Names are reported
  * or replaced, and stay where a record has to stay as it is (docs/privacy.md).
  */
+import { isRecord } from '../../contracts/is-record.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { NameFinder, Reading } from './name-finder.ts';
+import type { NameSearch } from './name-searches.ts';
 import { PLACES_OF_CONNECTIONS, PLACES_OF_PEOPLE } from './places-of-people.ts';
 import { PLACES_OF_RUNS } from './places-of-runs.ts';
-import { allowRenaming } from './replace-names.ts';
-import { columnsOf, type Stay, type TextPlace, type TextType } from './text-place.ts';
+import { readRecord, replaceTexts } from './searched-record.ts';
+import {
+  columnsOf,
+  keyColumns,
+  keyValues,
+  nameOf,
+  typeOf,
+  type Stay,
+  type TextPlace,
+  type TextType,
+} from './text-place.ts';
 
 export const TEXT_PLACES: readonly TextPlace[] = [
   ...PLACES_OF_PEOPLE,
@@ -21,10 +32,7 @@ const BYTES = 1_048_576;
 /** Records of a batch that may have a name, each of which is read by itself. */
 const MATCHES = 200;
 
-export interface Search {
-  /** For PostgreSQL, which passes over the records without a name. */
-  pattern: string;
-  finder: NameFinder;
+export interface Search extends NameSearch {
   /** Whether names are to be replaced; `plan`: only say where they would be. */
   mode: 'report' | 'replace' | 'plan';
 }
@@ -62,18 +70,6 @@ export async function searchBatch(
   }
   if (keys.length === MATCHES) return { findings, after: keys.at(-1) ?? null };
   return { findings, after: isEnd ? null : last };
-}
-
-const nameOf = (column: string): string => column.split(' ')[0] ?? '';
-const typeOf = (column: string): string => column.split(' ')[1] ?? '';
-
-/** SQL: the primary key, as it is sorted. */
-function keyColumns({ key }: TextPlace): string {
-  return key.map((column) => `t."${nameOf(column)}"`).join(', ');
-}
-
-function keyValues({ key }: TextPlace): string {
-  return key.map((column) => `?::${typeOf(column)}`).join(', ');
 }
 
 /** SQL that compares the key. The first column by itself leads to the partitions of the log. */
@@ -128,15 +124,7 @@ async function matchingKeys(
   return rows.map(({ key }) => key);
 }
 
-interface Stored {
-  values: Record<string, unknown>;
-  /** The run that has ended; null if the record is of none. */
-  run_id: string | null;
-  is_live: boolean;
-  is_kept: boolean;
-}
-
-/** One record at a time, because values may be large. Its row is locked until its texts are replaced. */
+/** One record at a time, because values may be large. */
 async function searchRecord(
   em: EntityManager,
   place: TextPlace,
@@ -145,11 +133,13 @@ async function searchRecord(
 ): Promise<Finding | null> {
   const stored = await readRecord(em, place, key, search.mode === 'replace');
   if (stored === null) return null;
-  const { texts = {}, fixed = {}, unless } = place;
+  const { texts = {}, fixed = {}, ids = [], unless } = place;
   const changes = Object.entries(texts).map(([column, type]) => ({
     column,
     type,
-    reading: readColumn(search.finder, stored.values[column], type),
+    reading: withoutIds(stored.values[column], type === 'record' ? ids : [], (value) =>
+      readColumn(search.finder, value, type),
+    ),
   }));
   const found = changes.filter(({ reading }) => reading.found > 0);
   const fixedStay = stayOfFixed(fixed, stored.values, search.finder);
@@ -177,6 +167,20 @@ function readColumn(finder: NameFinder, value: unknown, type: TextType): Reading
   return finder.readJson(value, type === 'json');
 }
 
+/** Reads a record but for these fields, which stay. */
+function withoutIds(
+  value: unknown,
+  ids: readonly string[],
+  read: (value: unknown) => Reading<unknown>,
+): Reading<unknown> {
+  if (!isRecord(value) || !ids.some((name) => Object.hasOwn(value, name))) return read(value);
+  const entries = Object.entries(value);
+  const reading = read(Object.fromEntries(entries.filter(([name]) => !ids.includes(name))));
+  const changed = isRecord(reading.value) ? reading.value : {};
+  const whole = entries.map(([name, before]) => [name, ids.includes(name) ? before : changed[name]]);
+  return { ...reading, value: Object.fromEntries(whole) };
+}
+
 function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -196,65 +200,3 @@ function stayOfFixed(
   const stays = Object.entries(fixed) as [Stay, readonly string[]][];
   return stays.find(([, columns]) => columns.some(hasName))?.[0] ?? null;
 }
-
-async function readRecord(
-  em: EntityManager,
-  place: TextPlace,
-  key: readonly string[],
-  isLocked: boolean,
-): Promise<Stored | null> {
-  const { texts = {}, fixed = {}, run, unless } = place;
-  const values = [
-    ...Object.entries(texts).map(([column, type]) =>
-      type === 'texts' ? `to_json(t."${column}")` : `t."${column}"`,
-    ),
-    ...Object.values(fixed)
-      .flat()
-      .map((column) => `t."${column}"::text`),
-  ];
-  const columns = columnsOf(place);
-  const [row] = await em.execute<Record<string, unknown>[]>(
-    `select ${values.map((value, index) => `${value} as "value ${index}"`).join(', ')},
-            ${run === undefined ? 'null::uuid' : run} as run_id,
-            exists (select from run r
-                     where r.id = ${run ?? 'null::uuid'} and r.finished_at is null) as is_live,
-            ${unless?.condition ?? 'false'} as is_kept
-       from ${place.table} t where (${keyColumns(place)}) = (${keyValues(place)})
-       ${isLocked && Object.keys(texts).length > 0 ? 'for update of t' : ''}`,
-    [...key],
-  );
-  if (row === undefined) return null;
-  return {
-    values: Object.fromEntries(columns.map((column, index) => [column, row[`value ${index}`]])),
-    run_id: typeof row['run_id'] === 'string' ? row['run_id'] : null,
-    is_live: row['is_live'] === true,
-    is_kept: row['is_kept'] === true,
-  };
-}
-
-async function replaceTexts(
-  em: EntityManager,
-  place: TextPlace,
-  key: readonly string[],
-  changed: readonly { column: string; type: TextType; reading: Reading<unknown> }[],
-): Promise<void> {
-  // Of all tables, this one alone refuses other changes.
-  if (place.table === 'hitl_audit') await allowRenaming(em);
-  const sets = changed.map(({ column, type }) => `"${column}" = ${SET[type]}`);
-  const values = changed.map(({ type, reading: { value } }) =>
-    type === 'text' || type === 'body' ? value : JSON.stringify(value),
-  );
-  await em.execute(
-    `update ${place.table} t set ${sets.join(', ')} where (${keyColumns(place)}) = (${keyValues(place)})`,
-    [...values, ...key],
-  );
-}
-
-/** SQL: the new value. */
-const SET: Readonly<Record<TextType, string>> = {
-  text: '?',
-  body: '?',
-  texts: 'array(select json_array_elements_text(?::json))',
-  json: '?::json',
-  record: '?::json',
-};

@@ -29,6 +29,8 @@ export interface TextPlace {
   texts?: Readonly<Record<string, TextType>>;
   /** Columns in which names are only reported, by the reason. */
   fixed?: Partial<Record<Stay, readonly string[]>>;
+  /** Fields of its records whose values stay: ids of decisions, as the definitions offer them. */
+  ids?: readonly string[];
   /** SQL: the id of the run that may go on; texts change only after its end. */
   run?: string;
   /** SQL: when the texts of a record stay, and why. */
@@ -38,4 +40,16 @@ export interface TextPlace {
 /** The columns of a place in which names are looked for. */
 export function columnsOf({ texts = {}, fixed = {} }: TextPlace): string[] {
   return [...Object.keys(texts), ...Object.values(fixed).flat()];
+}
+
+export const nameOf = (column: string): string => column.split(' ')[0] ?? '';
+export const typeOf = (column: string): string => column.split(' ')[1] ?? '';
+
+/** SQL: the primary key, as it is sorted. */
+export function keyColumns({ key }: TextPlace): string {
+  return key.map((column) => `t."${nameOf(column)}"`).join(', ');
+}
+
+export function keyValues({ key }: TextPlace): string {
+  return key.map((column) => `?::${typeOf(column)}`).join(', ');
 }
