@@ -237,6 +237,7 @@ export const LISTED = [
       'personal-data',
       'erase',
       'erasure',
+      'retry-erasure',
       'identities',
       'link',
       'unlink',

@@ -700,6 +700,8 @@ create table erasure_history (
   run_id uuid not null,
   user_id uuid not null,
   next_at timestamp with time zone not null default clock_timestamp(),
+  attempts integer not null default 0,
+  refusal text,
   constraint erasure_history_pkey PRIMARY KEY (run_id),
   constraint erasure_history_user_id_fkey FOREIGN KEY (user_id) REFERENCES erasure(user_id) ON DELETE CASCADE
 );

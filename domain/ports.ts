@@ -360,10 +360,10 @@ export interface TemporalGateway {
   describe(runId: string): Promise<string | null>;
   /**
    * Removes all executions of a run. `running`: the last one has not closed yet, so nothing is removed;
-   * `none`: Temporal has none (any more).
+   * `none`: Temporal has none (any more). @throws TemporalRefused
    */
   removeHistory(runId: string): Promise<'removed' | 'running' | 'none'>;
-  /** How long Temporal keeps executions after their end. */
+  /** How long Temporal keeps executions after their end. @throws TemporalRefused */
   historyRetentionMs(): Promise<number>;
   /**
    * Why a closed execution ended, in Temporal's words, at most 500 characters; null if Temporal gives no
@@ -468,6 +468,17 @@ export interface PushNotificationFormat {
 }
 
 export class TemporalUnavailable extends Error {}
+
+/** Temporal does not do it, however often it is asked, until somebody changes a right or a setting. */
+export class TemporalRefused extends Error {
+  /** The name of the gRPC status, such as `PERMISSION_DENIED`. */
+  readonly status: string;
+
+  constructor(status: string, options?: ErrorOptions) {
+    super(`Temporal answered ${status}`, options);
+    this.status = status;
+  }
+}
 
 /** The secrets of a stored configuration: for what is sent, and in what comes back. */
 export interface SecretGuard {

@@ -17,7 +17,7 @@ import {
 } from '../contracts/temporal.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../domain/ports.ts';
 import { abnormallyClosed, closeReason, troubled } from './closed-executions.ts';
-import { isUnavailable, isUnknownSearchAttribute, unlessGone } from './grpc-failures.ts';
+import { isUnavailable, isUnknownSearchAttribute, orRefused, unlessGone } from './grpc-failures.ts';
 import { historyRetentionMs, removeHistory } from './histories.ts';
 import { scheduleCalls } from './schedules.ts';
 import { startRun } from './start-run.ts';
@@ -66,8 +66,8 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
       call(() => unlessGone(undefined, async () => void (await handle(runId).terminate(reason)))),
     describe: (runId) =>
       call(() => unlessGone(null, async () => (await handle(runId).describe()).status.name.toLowerCase())),
-    removeHistory: (runId) => removeHistory(client, call, runWorkflowId(runId)),
-    historyRetentionMs: () => call(() => historyRetentionMs(client)),
+    removeHistory: (runId) => orRefused(() => removeHistory(client, call, runWorkflowId(runId))),
+    historyRetentionMs: () => orRefused(() => call(() => historyRetentionMs(client))),
     closeReason: (runId) => call(() => unlessGone(null, () => closeReason(handle(runId)))),
     abnormallyClosed: (since) =>
       call(() =>

@@ -1,6 +1,7 @@
 /** Classifies failures of calls to Temporal's server. */
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { FileStoreUnavailable } from '../domain/files/ports.ts';
+import { TemporalRefused } from '../domain/ports.ts';
 
 /** gRPC status codes. */
 const INVALID_ARGUMENT = 3;
@@ -59,6 +60,30 @@ export function refusalOf(error: unknown): string | null {
   const refusal = causesOf(error).find((cause) => grpcCodeOf(cause) === INVALID_ARGUMENT);
   if (!isGrpcServiceError(refusal)) return null;
   return (refusal.details || refusal.message).slice(0, MAX_REFUSAL_LENGTH);
+}
+
+/** Codes by which a server refuses a call for good. NOT_FOUND and those that are transient have meanings. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  2: 'UNKNOWN',
+  3: 'INVALID_ARGUMENT',
+  6: 'ALREADY_EXISTS',
+  7: 'PERMISSION_DENIED',
+  9: 'FAILED_PRECONDITION',
+  11: 'OUT_OF_RANGE',
+  12: 'UNIMPLEMENTED',
+  15: 'DATA_LOSS',
+  16: 'UNAUTHENTICATED',
+};
+
+/** Makes a call whose refusal the caller tells from an outage. @throws TemporalRefused */
+export async function orRefused<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const [status] = causesOf(error).flatMap((cause) => REFUSALS[grpcCodeOf(cause) ?? 0] ?? []);
+    if (status === undefined || isUnavailable(error)) throw error;
+    throw new TemporalRefused(status, { cause: error });
+  }
 }
 
 function grpcCodeOf(error: unknown): number | null {

@@ -209,6 +209,16 @@ const erasure = command({
   },
 });
 
+const retryErasure = command({
+  brief: 'Try again to remove the histories that Temporal has refused to remove; for admins',
+  details: 'For an erasure whose status is incomplete, once Temporal allows it.',
+  arguments: [USER],
+  run: async (cli, _flags, given) => {
+    const path = { id: await userId(cli, given) };
+    await cli.out.value(await cli.client.call('retryErasure', { path, signal: cli.signal }));
+  },
+});
+
 const identityView: View<UserIdentity> = {
   columns: [
     ['id', ({ id }) => id],
@@ -321,6 +331,7 @@ const userRoutes = {
   personalData,
   erase,
   erasure,
+  retryErasure,
   identities,
   link,
   unlink,

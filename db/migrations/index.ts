@@ -79,6 +79,7 @@ import { Migration202611290152FirstOfADay } from './202611290152-first-of-a-day.
 import { Migration202611290155InactiveWebhooks } from './202611290155-inactive-webhooks.ts';
 import { Migration202611290108AuditRemovals } from './202611290108-audit-removals.ts';
 import { Migration202611290112MachineScopes } from './202611290112-machine-scopes.ts';
+import { Migration202611290048RefusedHistories } from './202611290048-refused-histories.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -158,6 +159,7 @@ export const migrations = [
   { name: '202611290155-inactive-webhooks', class: Migration202611290155InactiveWebhooks },
   { name: '202611290108-audit-removals', class: Migration202611290108AuditRemovals },
   { name: '202611290112-machine-scopes', class: Migration202611290112MachineScopes },
+  { name: '202611290048-refused-histories', class: Migration202611290048RefusedHistories },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -32,7 +32,8 @@ interface Obstacle {
 
 export interface ErasureReport {
   user_id: string;
-  status: 'planned' | 'blocked' | 'running' | 'done';
+  /** `incomplete`: all is done but for histories that Temporal refuses to remove. */
+  status: 'planned' | 'blocked' | 'running' | 'incomplete' | 'done';
   runs: RunChoice;
   free_text: TextChoice;
   requested_at: Date | null;
@@ -178,10 +179,9 @@ export async function readErasure(
   );
   if (!row) throw notFound('erasure');
   const histories = await historiesOf(em, userId, retentionMs);
-  const isDone = row.finished_at !== null && histories.waiting === 0;
   return {
     user_id: userId,
-    status: isDone ? 'done' : 'running',
+    status: statusOf(row, histories),
     runs: row.runs,
     free_text: row.free_text,
     requested_at: new Date(row.requested_at),
@@ -194,6 +194,11 @@ export async function readErasure(
     texts: textReport(row.texts, textStatus(row)),
     histories,
   };
+}
+
+function statusOf({ finished_at: finished }: Row, histories: HistoryReport): ErasureReport['status'] {
+  if (finished === null || histories.waiting > 0) return 'running';
+  return histories.refused > 0 ? 'incomplete' : 'done';
 }
 
 function textStatus({ finished_at: finished, texts }: Row): TextReport['status'] {

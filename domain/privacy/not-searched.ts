@@ -29,6 +29,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       delivery_target: 'kind',
       device_request: 'status',
       erasure: 'runs free_text',
+      erasure_history: 'refusal',
       evaluation: 'status',
       file: 'media_type visibility',
       file_fetch: 'media_type accepts',

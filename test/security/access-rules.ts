@@ -217,6 +217,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   getMyPersonalData: rule('viewer', { none: everybody }),
   getPersonalData: rule('admin', { user: adminOnly }),
   getErasure: rule('admin', { user: adminOnly }),
+  retryErasure: rule('admin', { user: adminOnly }),
   getTransfer: rule('admin', { user: adminOnly }),
   eraseUser: rule('admin', { user: adminOnly }),
   transferUser: rule('admin', { user: adminOnly }),

@@ -261,6 +261,17 @@ async function tries(): Promise<Record<string, Try>> {
     deleteAgent: { on: 'budget' },
     transferUser: { by: 'fresh', on: 'user', body: { to: other.id } },
     eraseUser: { by: 'fresh', on: 'user', body: { dry_run: true } },
+    retryErasure: {
+      by: 'fresh',
+      on: 'user',
+      first: [
+        `with e as (
+           insert into erasure (user_id, runs, finished_at) values (?, 'keep', now()) returning user_id)
+         insert into erasure_history (run_id, user_id, next_at)
+         select gen_random_uuid(), user_id, 'infinity' from e`,
+        [ids.user],
+      ],
+    },
     changeMyPassword: {
       by: 'fresh',
       body: { current_password: PASSWORD, new_password: `${PASSWORD} staple` },

@@ -37,8 +37,10 @@ const foundTexts = z
 export const erasureRecord = z
   .object({
     user_id: uuid,
-    status: z.enum(['planned', 'blocked', 'running', 'done']).meta({
-      description: 'Of a dry run: `planned`, or `blocked` if the erasure would be refused.',
+    status: z.enum(['planned', 'blocked', 'running', 'incomplete', 'done']).meta({
+      description:
+        'Of a dry run: `planned`, or `blocked` if the erasure would be refused. `incomplete`: Temporal ' +
+        'refuses to remove histories (`histories.refused`); everything else is done.',
     }),
     runs: z.enum(RUN_CHOICES),
     free_text: z.enum(TEXT_CHOICES),
@@ -58,6 +60,14 @@ export const erasureRecord = z
       .object({
         removed: z.int().meta({ description: 'Runs whose histories Temporal has removed.' }),
         waiting: z.int().meta({ description: 'Runs whose histories are still to be removed.' }),
+        refused: z.int().meta({
+          description:
+            'Runs whose histories Temporal refuses to remove. `POST /users/{id}/erasure/retry` tries again.',
+        }),
+        refusal: z
+          .string()
+          .nullable()
+          .meta({ description: 'How it refuses, as a status of gRPC: `PERMISSION_DENIED`.' }),
         kept: z.int().meta({ description: 'Ended runs of the user whose histories Temporal still keeps.' }),
         kept_until: timestamp.nullable().meta({
           description: 'When the last of them is gone; null without one, and while Temporal does not answer.',

@@ -16,7 +16,12 @@ import {
   planErasure,
   readErasure,
 } from '../../../domain/privacy/erase.ts';
-import { historiesOf, removeHistories, retentionOf } from '../../../domain/privacy/histories.ts';
+import {
+  historiesOf,
+  removeHistories,
+  retentionOf,
+  retryHistories,
+} from '../../../domain/privacy/histories.ts';
 import { personalData, type PersonalRecord } from '../../../domain/privacy/export.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint, type EndpointResponse } from '../../endpoint.ts';
@@ -80,6 +85,7 @@ export function privacyEndpoints(deps: AppDeps): Endpoint[] {
       },
     }),
     erasureEndpoint(deps),
+    retryEndpoint(deps),
     eraseEndpoint(deps),
   ];
 }
@@ -98,6 +104,33 @@ function erasureEndpoint({ temporal }: AppDeps): Endpoint {
       const { id } = await getUser(c.em, c.params.id);
       void c.query;
       return { status: 200, body: presentErasure(await readErasure(c.em, id, await retentionOf(temporal))) };
+    },
+  });
+}
+
+function retryEndpoint({ orm, temporal }: AppDeps): Endpoint {
+  const fork = () => orm.em.fork();
+  return endpoint({
+    method: 'POST',
+    path: '/users/{id}/erasure/retry',
+    operationId: 'retryErasure',
+    summary: 'Try again to remove the histories that Temporal has refused to remove',
+    description:
+      'For an erasure that is `incomplete`, once Temporal allows it. 409 `nothing_refused` for others.',
+    tags: ['users'],
+    role: 'admin',
+    params: idParams,
+    idempotent: false,
+    responses: { 200: erasureRecord, 202: erasureRecord },
+    errors: [409],
+    handler: async (c) => {
+      const { id } = await getUser(c.em, c.params.id);
+      await retryHistories(c.em, id);
+      c.afterCommit(async () => {
+        await removeHistories(fork, temporal, HISTORIES_MS).catch(() => {});
+        return answerOf(fork(), id, await retentionOf(temporal));
+      });
+      return answerOf(c.em, id, null);
     },
   });
 }

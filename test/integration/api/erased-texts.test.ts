@@ -377,7 +377,14 @@ test('histories of runs that stay are named, with the day on which the last one 
   );
   const until = new Date(run?.until ?? '').toISOString();
   for (const { histories } of [plan.body, body])
-    expect(histories).toEqual({ removed: 0, waiting: 0, kept: 1, kept_until: until });
+    expect(histories).toEqual({
+      removed: 0,
+      waiting: 0,
+      refused: 0,
+      refusal: null,
+      kept: 1,
+      kept_until: until,
+    });
 });
 
 test('each column that is searched exists and can be compared', async () => {

@@ -47,7 +47,7 @@ export function EraseReport({ report }: { report: Erasure }) {
 }
 
 function TextsReport({ report: { texts, histories } }: { report: Erasure }) {
-  const { removed, waiting, kept, kept_until: until } = histories;
+  const { removed, waiting, refused, refusal, kept, kept_until: until } = histories;
   const day = until === null ? null : exactTime(until);
   return (
     <>
@@ -80,6 +80,11 @@ function TextsReport({ report: { texts, histories } }: { report: Erasure }) {
       )}
       <Part title={words.histories}>
         <dd>{words.historiesAre(removed, waiting, kept, day)}</dd>
+        {refused > 0 && (
+          <dd>
+            <span role="alert">{words.historiesRefused(refused, refusal)}</span>
+          </dd>
+        )}
       </Part>
     </>
   );

@@ -20,11 +20,15 @@ export const eraseWords = {
   histories: 'Histories in Temporal',
   historiesAre: (removed: number, waiting: number, kept: number, until: string | null) =>
     `${removed} removed, ${waiting} to be removed, ${kept} kept${until === null ? '' : ` until ${until}`}`,
+  historiesRefused: (count: number, refusal: string | null) =>
+    `Temporal refuses to remove ${count}${refusal === null ? '' : ` (${refusal})`}. ` +
+    'Once it may: cadenza user retry-erasure',
   report: (name: string) => `What became of the data of ${name}`,
   close: 'Close',
   confirm: 'Username',
   confirmHelp: 'Type it to confirm.',
   done: (name: string) => `The data of ${name} is erased.`,
+  incomplete: (name: string) => `The data of ${name} is erased but for histories that Temporal keeps.`,
   underWay: (name: string) => `The account of ${name} is emptied; the rest follows within seconds.`,
   personalData: 'Personal data',
   counted: (kind: string, count: number | null) =>

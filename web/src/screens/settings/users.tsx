@@ -65,7 +65,8 @@ export function Users() {
   };
   const erased = async (before: User, { status }: Erasure) => {
     await list.reload();
-    tell((status === 'done' ? eraseWords.done : eraseWords.underWay)(before.username));
+    const told = status === 'planned' || status === 'running' ? 'underWay' : status;
+    tell(eraseWords[told](before.username));
   };
   return (
     <>
