@@ -24,7 +24,7 @@ import type { A2ACall, ItemStream } from './call.ts';
 import { partialArtifact, type PartialArtifact } from './partial-artifact.ts';
 
 const BATCH = 200;
-/** Readers wake at least this often, to notice a disconnected client or a shutdown. */
+/** Readers wake at least this often, to notice a disconnected client, a new owner or a shutdown. */
 const WAKE_MS = 5_000;
 
 export function readTaskRow(call: A2ACall, id: string): Promise<TaskRow> {
@@ -67,7 +67,7 @@ export interface Follow {
 
 /**
  * Yields every later update once and in order, until the task is over. Ends early when the client disconnects
- * or the server shuts down.
+ * or the server shuts down. @throws task_not_found, also once the task is another user's
  */
 export async function* followTask(call: A2ACall, { taskId, after, stopAtInterruption }: Follow): ItemStream {
   const session = call.openSession('stream');
@@ -101,8 +101,9 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
       });
       if (!first && events.length > 0) await session.recheck();
       checkSession(call, session);
-      const items =
-        events.length > 0 || first ? await itemsOf(call, taskId, events) : { items: [], over: false };
+      const items = events.length > 0 || first ? await itemsOf(call, taskId, events) : NO_ITEMS;
+      // A quiet task may have got another owner.
+      if (items === NO_ITEMS) await readTaskRow(call, taskId);
       for (const item of items.items) {
         if (first && wasReceived(item, after)) continue;
         checkSession(call, session);
@@ -128,12 +129,19 @@ function checkSession(call: A2ACall, { actor, signal }: LiveSession): void {
     throw new AppError('unauthorized', 'invalid_token', 'The access token is no longer valid.');
 }
 
+interface Items {
+  items: A2AStreamItem[];
+  over: boolean;
+}
+
+const NO_ITEMS: Items = { items: [], over: false };
+
 /** Reads the row after the events, so that it reflects all of them. */
 async function itemsOf(
   call: A2ACall,
   taskId: string,
   events: Awaited<ReturnType<typeof listEvents>>,
-): Promise<{ items: A2AStreamItem[]; over: boolean }> {
+): Promise<Items> {
   const em = call.deps.orm.em.fork();
   const row = await getTaskRow(em, call.actor, call.target.agent.id, taskId);
   // Only questions become updates; other messages need not be read.

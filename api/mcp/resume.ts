@@ -11,6 +11,7 @@ import { getRun } from '../../domain/runs/queries.ts';
 import { sendEvents } from '../a2a/sse.ts';
 import { followRun } from '../protocol-calls/follow-run.ts';
 import { cutUnread } from '../streams/follow.ts';
+import type { LiveSession } from '../streams/live-sessions.ts';
 import type { McpCall } from './call.ts';
 import { runResult } from './results.ts';
 
@@ -33,7 +34,7 @@ export async function resumeCall(ctx: Context, call: McpCall, lastEventId: strin
   ctx.res.once('close', () => session.close());
   const shown = { id, lastSeq: Number(seq) };
   await sendEvents(ctx, {
-    events: missed(call, begun, shown, session.signal),
+    events: missed(call, begun, shown, session),
     lastId: () => eventId(shown),
     onError: () => rpc(begun, { error: { code: -32603, message: 'Internal error' } }),
   });
@@ -43,11 +44,11 @@ async function* missed(
   { deps, actor, gone }: McpCall,
   begun: ProtocolCall,
   shown: Pick<McpCall, 'lastSeq'>,
-  signal: AbortSignal,
+  session: LiveSession,
 ): AsyncGenerator<unknown, void, undefined> {
   const { run_id: runId, progress_token: token } = begun;
   const following = { runId, after: shown.lastSeq, untilMs: performance.now() + WAIT_MS };
-  const entries = followRun({ deps, session: { signal }, gone }, following);
+  const entries = followRun({ deps, session, gone }, following);
   for (;;) {
     const next = await entries.next();
     if (next.done) {

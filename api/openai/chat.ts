@@ -16,6 +16,7 @@ import type { RunRow } from '../../domain/runs/row.ts';
 import { readWorkflowInputSchema } from '../../domain/runs/runnable.ts';
 import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
+import { toAppError } from '../middleware/errors.ts';
 import { followRun, Nudges, type FollowEnd } from '../protocol-calls/follow-run.ts';
 import { GrowingText, piecesOf } from '../protocol-calls/growing-text.ts';
 import { cancelLeftRun, startProtocolCall } from '../protocol-calls/start-run.ts';
@@ -24,7 +25,7 @@ import { cutUnread } from '../streams/follow.ts';
 import { openerOf, type LiveSession } from '../streams/live-sessions.ts';
 import { receiveChatFiles } from './chat-files.ts';
 import { agentInput, finishReason, outputText, textMessages } from './conversation.ts';
-import { badParameter, failureOf, sendOpenAiError } from './errors.ts';
+import { badParameter, failureOf, openAiError, sendOpenAiError } from './errors.ts';
 import { chats, findModel } from './models.ts';
 import type { ChatRequest } from './request.ts';
 
@@ -231,6 +232,11 @@ async function* guarded(chat: Chat, source: AsyncGenerator<string>): AsyncGenera
     yield* source;
   } catch (error) {
     chat.settle();
+    const known = toAppError(error);
+    if (known !== null && known.kind !== 'unavailable') {
+      yield dataBlock({ error: openAiError(chat.ctx, known).error });
+      return;
+    }
     chat.deps.logger.warn({ err: error, run_id: chat.runId }, 'a stream of a chat broke');
     const message = `The stream broke. The run is ${chat.runId}.`;
     yield dataBlock({ error: { message, type: 'server_error', param: null, code: 'stream_broken' } });

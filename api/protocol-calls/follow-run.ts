@@ -4,21 +4,23 @@
  */
 import { EVENT, isTerminal } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { AppError } from '../../domain/errors.ts';
+import type { Actor } from '../../domain/auth/actor.ts';
+import { AppError, notFound } from '../../domain/errors.ts';
+import { INSIDE_COLUMNS, maySeeInside, maySeeRun, type InsideOfRun } from '../../domain/runs/policy.ts';
 import { listEvents } from '../../domain/runs/queries.ts';
 import type { EventRow } from '../../domain/runs/row.ts';
 import type { AppDeps } from '../deps.ts';
 import type { LiveSession } from '../streams/live-sessions.ts';
 
 const BATCH = 200;
-/** Readers wake at least this often, to notice a bound, a client that left, or a shutdown. */
+/** Readers wake at least this often, to notice a bound, a client that left, a new owner, or a shutdown. */
 const WAKE_MS = 3_000;
 const ENDS: ReadonlySet<string> = new Set([EVENT.runCompleted, EVENT.runFaulted, EVENT.runCancelled]);
 
 export interface Waiting {
   deps: Pick<AppDeps, 'orm' | 'runEvents' | 'isStopping'>;
   /** Ends when the caller's token does. */
-  session: Pick<LiveSession, 'signal'>;
+  session: Pick<LiveSession, 'signal' | 'actor'>;
   /** Aborted when the client goes away. */
   gone: AbortSignal;
 }
@@ -38,7 +40,7 @@ export type FollowEnd = 'ended' | 'late' | 'gone' | 'stopping';
 
 /**
  * Yields new entries of the log, an empty list after a quiet while.
- * @throws 401 if the caller's token ends
+ * @throws 401 if the caller's token ends, 404 once the caller may not see the run any more
  */
 export async function* followRun(
   { deps, session, gone }: Waiting,
@@ -65,10 +67,12 @@ export async function* followRun(
       if (isDue) {
         isDue = false;
         const events = await listEvents(deps.orm.em.fork(), runId, { after: seq, limit: BATCH });
+        // After the events: what the caller may still see is no later than this.
+        const run = await readSeen(deps.orm.em.fork(), session.actor, runId);
         seq = events.at(-1)?.seq ?? seq;
-        yield events;
+        yield maySeeInside(session.actor, run) ? events : [];
         if (events.some(({ type }) => ENDS.has(type))) return 'ended';
-        if (events.length === 0 && (await hasEnded(deps.orm.em.fork(), runId))) return 'ended';
+        if (events.length === 0 && isTerminal(run.status)) return 'ended';
         if (events.length === BATCH) isDue = true;
         else if (deps.isStopping()) return 'stopping';
         else if (performance.now() >= untilMs) return 'late';
@@ -81,9 +85,18 @@ export async function* followRun(
   }
 }
 
-async function hasEnded(em: EntityManager, runId: string): Promise<boolean> {
-  const [run] = await em.execute<{ status: string }[]>('select status from run where id = ?', [runId]);
-  return run === undefined || isTerminal(run.status);
+/** @throws 404 */
+async function readSeen(
+  em: EntityManager,
+  actor: Actor,
+  runId: string,
+): Promise<InsideOfRun & { status: string }> {
+  const [run] = await em.execute<(InsideOfRun & { status: string })[]>(
+    `select r.status, ${INSIDE_COLUMNS} from run r where r.id = ?`,
+    [runId],
+  );
+  if (run === undefined || !maySeeRun(actor, run)) throw notFound('run');
+  return run;
 }
 
 /** Wakes one reader. */
