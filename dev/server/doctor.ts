@@ -4,6 +4,7 @@ import { readAnnounced } from '../instance.ts';
 import { databaseFindings } from './checks/database.ts';
 import { checked, error, warn, type Finding } from './checks/finding.ts';
 import { portFindings, type ApiAddresses } from './checks/ports.ts';
+import { sealedFinding } from './checks/sealed.ts';
 import {
   diskFindings,
   filesFinding,
@@ -36,6 +37,7 @@ export async function diagnoseOpened({ env, fork, files, dataDir }: Installation
     checked('postgresql', 'Check DATABASE_URL, and that the server runs.', () =>
       databaseFindings(fork(), env),
     ),
+    checked('encrypted values', 'Check the database first.', async () => [await sealedFinding(fork(), env)]),
     checked('temporal', 'Check TEMPORAL_ADDRESS and TEMPORAL_TLS, and that the server runs.', temporal),
     checked('file store', 'Check FILES_DIR or FILES_S3_*.', async () => [
       await filesFinding(fork(), env, files),

@@ -9,7 +9,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { keepStored, readStored, type BigPayload } from '../files/payload-store.ts';
 import { FileContentMissing, type FileStore } from '../files/ports.ts';
-import type { Encryption } from '../secrets/encryption.ts';
+import { opened, type Encryption } from '../secrets/encryption.ts';
 import { field, SEALED, type Key, type SealedColumn } from '../secrets/sealed-columns.ts';
 
 export interface RotationDeps {
@@ -89,14 +89,6 @@ async function rotateBatch(
     }
     return batch;
   });
-}
-
-function opened(encryption: Encryption, sealed: string, context: string): string | null {
-  try {
-    return encryption.decrypt(sealed, context);
-  } catch {
-    return null;
-  }
 }
 
 /**

@@ -47,3 +47,12 @@ export function createEncryption(keys: readonly { id: string; key: Buffer }[]): 
     },
   };
 }
+
+/** Null if no key opens it. */
+export function opened(encryption: Encryption, sealed: string, context: string): string | null {
+  try {
+    return encryption.decrypt(sealed, context);
+  } catch {
+    return null;
+  }
+}

@@ -6,7 +6,7 @@ import type { EncryptionKey } from '../../config/env-types.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { checkValueOf, describeWrong } from './check-value.ts';
-import { createEncryption } from './encryption.ts';
+import { createEncryption, opened } from './encryption.ts';
 import { describeMissing, MissingKeys, missingKeys } from './key-use.ts';
 import { field, SEALED, type Key } from './sealed-columns.ts';
 
@@ -92,16 +92,8 @@ async function opensOldest(em: EntityManager, key: EncryptionKey): Promise<boole
         where split_part(${column}, '.', 2) = ? order by ${age} limit 1`,
       [key.id],
     );
-    if (row !== undefined) return opens(key, field(row, 'sealed'), context(row));
+    if (row !== undefined)
+      return opened(createEncryption([key]), field(row, 'sealed'), context(row)) !== null;
   }
   return true;
-}
-
-function opens(key: EncryptionKey, sealed: string, context: string): boolean {
-  try {
-    createEncryption([key]).decrypt(sealed, context);
-    return true;
-  } catch {
-    return false;
-  }
 }
