@@ -2233,6 +2233,7 @@ create table workflow_schedule (
   constraint workflow_schedule_paused_by_fkey FOREIGN KEY (paused_by) REFERENCES user_account(id) ON DELETE SET NULL,
   constraint workflow_schedule_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE
 );
+CREATE INDEX workflow_schedule_active ON public.workflow_schedule USING btree (workflow_id) WHERE ((kind IS NOT NULL) AND (paused_at IS NULL));
 CREATE INDEX workflow_schedule_after ON public.workflow_schedule USING btree (workflow_id) WHERE (kind = 'after'::text);
 CREATE INDEX workflow_schedule_buffered ON public.workflow_schedule USING btree (buffered_at) WHERE (buffered_at IS NOT NULL);
 CREATE INDEX workflow_schedule_due ON public.workflow_schedule USING btree (due_at);

@@ -80,6 +80,7 @@ import { Migration202611290155InactiveWebhooks } from './202611290155-inactive-w
 import { Migration202611290108AuditRemovals } from './202611290108-audit-removals.ts';
 import { Migration202611290112MachineScopes } from './202611290112-machine-scopes.ts';
 import { Migration202611290048RefusedHistories } from './202611290048-refused-histories.ts';
+import { Migration202611290052ActiveSchedules } from './202611290052-active-schedules.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -160,6 +161,7 @@ export const migrations = [
   { name: '202611290108-audit-removals', class: Migration202611290108AuditRemovals },
   { name: '202611290112-machine-scopes', class: Migration202611290112MachineScopes },
   { name: '202611290048-refused-histories', class: Migration202611290048RefusedHistories },
+  { name: '202611290052-active-schedules', class: Migration202611290052ActiveSchedules },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

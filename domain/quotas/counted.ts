@@ -8,6 +8,8 @@ import { isOneOf } from '../../db/sql.ts';
 /** Rows that count for a holder, a user or a team. */
 interface Counted {
   from: string;
+  /** Of the platform, where nobody asks for the holder. Default: `from`. */
+  fromAll?: string;
   /** The column with the id of the holder. */
   holder: string;
   where?: string;
@@ -24,6 +26,7 @@ export const COUNTED = {
   // Paused ones start nothing, so they do not count.
   schedules: {
     from: 'workflow_schedule s join workflow w on w.id = s.workflow_id',
+    fromAll: 'workflow_schedule s',
     holder: 'w.holder_id',
     where: 's.kind is not null and s.paused_at is null',
   },
@@ -49,10 +52,11 @@ export function follows(quota: CountedQuota): boolean {
 
 /** SQL: what a holder, or with null the platform, uses. `most`: where to stop counting. */
 export function usedSql(quota: CountedQuota, holder: string | null, most?: string): string {
-  const { from, holder: column, where, sum }: Counted = COUNTED[quota];
+  const { from, fromAll = from, holder: column, where, sum }: Counted = COUNTED[quota];
   const whose = follows(quota) ? `${column} = any(handing_over_to(${holder}))` : `${column} = ${holder}`;
   const conditions = [...(holder === null ? [] : [whose]), ...(where ? [where] : [])];
-  const rows = `${from}${conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`}`;
+  const filter = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`;
+  const rows = `${holder === null ? fromAll : from}${filter}`;
   if (sum !== undefined) return `(select coalesce(sum(${sum}), 0)::bigint from ${rows})`;
   return most === undefined
     ? `(select count(*) from ${rows})`
