@@ -219,7 +219,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     notifications,
     secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
   });
-  // The connection ends the runtime, which the next test file needs anew: nothing that may fail comes between.
+  // The connection ends the runtime, which the next test file needs anew: nothing may fail between them.
   if (!runtimeInstalled) Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
   runtimeInstalled = true;
   const connection = await NativeConnection.connect({ address: temporal.address });
