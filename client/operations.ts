@@ -1066,8 +1066,11 @@ export type DslError = {
 };
 export type Erasure = {
   user_id: string;
-  /** Of a dry run: `planned`, or `blocked` if the erasure would be refused. */
-  status: 'planned' | 'blocked' | 'running' | 'done';
+  /**
+   * Of a dry run: `planned`, or `blocked` if the erasure would be refused. `incomplete`:
+   * Temporal refuses to remove histories (`histories.refused`); everything else is done.
+   */
+  status: 'planned' | 'blocked' | 'running' | 'incomplete' | 'done';
   runs: 'keep' | 'remove';
   free_text: 'report' | 'replace';
   requested_at: string | null;
@@ -1126,6 +1129,13 @@ export type Erasure = {
     removed: number;
     /** Runs whose histories are still to be removed. */
     waiting: number;
+    /**
+     * Runs whose histories Temporal refuses to remove. `POST /users/{id}/erasure/retry` tries
+     * again.
+     */
+    refused: number;
+    /** How it refuses, as a status of gRPC: `PERMISSION_DENIED`. */
+    refusal: string | null;
     /** Ended runs of the user whose histories Temporal still keeps. */
     kept: number;
     /** When the last of them is gone; null without one, and while Temporal does not answer. */
@@ -5373,6 +5383,14 @@ export interface Operations {
     };
     answer: Erasure;
   };
+  /** Try again to remove the histories that Temporal has refused to remove */
+  retryErasure: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: Erasure;
+  };
   /** List a user's identities at external issuers, oldest first */
   listUserIdentities: {
     path: {
@@ -5956,6 +5974,7 @@ export const OPERATIONS = {
   deleteUserClient: { method: 'DELETE', path: '/users/{id}/clients/{client_id}', role: 'admin' },
   eraseUser: { method: 'POST', path: '/users/{id}/erase', role: 'admin' },
   getErasure: { method: 'GET', path: '/users/{id}/erasure', role: 'admin' },
+  retryErasure: { method: 'POST', path: '/users/{id}/erasure/retry', role: 'admin' },
   listUserIdentities: { method: 'GET', path: '/users/{id}/identities', role: 'admin' },
   linkUserIdentity: { method: 'POST', path: '/users/{id}/identities', role: 'admin' },
   unlinkUserIdentity: { method: 'DELETE', path: '/users/{id}/identities/{identity_id}', role: 'admin' },
