@@ -65,7 +65,7 @@ export function Users() {
   };
   const erased = async (before: User, { status }: Erasure) => {
     await list.reload();
-    const told = status === 'planned' || status === 'running' ? 'underWay' : status;
+    const told = status === 'done' || status === 'incomplete' ? status : 'underWay';
     tell(eraseWords[told](before.username));
   };
   return (
