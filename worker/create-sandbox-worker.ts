@@ -25,8 +25,8 @@ export function createSandboxWorker(options: CreateSandboxWorkerOptions): Promis
     activities,
     ...(dataConverter ? { dataConverter } : {}),
     tuner: {
-      // What has no turn here waits on the task queue, where every sandbox worker can take it. Memory does not
-      // count: the engine has that of the processes.
+      // What has no turn here waits on the task queue, where every sandbox worker can take it. Memory does
+      // not count: the engine has that of the processes.
       activityTaskSlotSupplier: createMemorySlots({
         minimum: concurrency,
         maximum: concurrency,

@@ -56,7 +56,7 @@ export async function openResources(env: ServerEnv, logger: Logger) {
         throw error;
       })),
     endedCalls: listenForEndedCalls(env.DATABASE_URL, logger),
-    /** Resolves once schema, keys and file store fit together. Ends the process if the last two never will. */
+    /** Resolves once schema, keys and files fit together. Ends the process if the last two never will. */
     async settled(): Promise<void> {
       await schemaIsThere(fork, logger);
       await settleProcess({ fork, files, logger }, env);

@@ -1,6 +1,6 @@
 /**
- * Workers of a new release may start before its `migrate` has run, as under Kubernetes. What they do would fail
- * on the schema of the release before, so they wait.
+ * Workers of a new release may start before its `migrate` has run, as under Kubernetes. What they do would
+ * fail on the schema of the release before, so they wait.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 

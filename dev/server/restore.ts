@@ -169,7 +169,7 @@ async function hasTable(client: pg.Client, name: string): Promise<boolean> {
   return rows[0]?.there === true;
 }
 
-/** Only migrated, by a restore that was killed early or by somebody: without a user there is nothing to lose. */
+/** Only migrated, by a restore that was killed early or by somebody: without users nothing can be lost. */
 async function isUnused(client: pg.Client): Promise<boolean> {
   if (!(await hasTable(client, MIGRATION_TABLE)) || !(await hasTable(client, 'user_account'))) return false;
   return (await client.query('select from user_account limit 1')).rowCount === 0;
@@ -235,8 +235,8 @@ async function inOwnTransaction(url: string, work: (client: pg.Client) => Promis
 }
 
 /**
- * While it has this name, no process takes the schema for complete, and a restore is known to have begun. It has
- * its own name again when rows and files are there.
+ * While it has this name, no process takes the schema for complete, and a restore is known to have begun. It
+ * has its own name again when rows and files are there.
  */
 const HIDDEN_MIGRATIONS = `${MIGRATION_TABLE}_of_restore`;
 

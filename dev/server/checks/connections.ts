@@ -23,10 +23,12 @@ export async function readConnections(em: EntityManager): Promise<Connections> {
             count(*) filter (where not is_own)::int as others,
             count(*) filter (where is_own and application_name = 'cadenza-listen')::int as processes
        from (select application_name,
-                    datname = current_database() and application_name in ('cadenza', 'cadenza-listen') as is_own
+                    datname = current_database()
+                      and application_name in ('cadenza', 'cadenza-listen') as is_own
                from pg_stat_activity
               -- Of the sessions of other users the type is shown to superusers only.
-              where coalesce(backend_type, 'client backend') = 'client backend' and datid is not null) clients`,
+              where coalesce(backend_type, 'client backend') = 'client backend'
+                and datid is not null) clients`,
   );
   if (row === undefined) throw new Error('PostgreSQL gave no answer');
   return row;

@@ -253,7 +253,7 @@ describe('a backup', () => {
     expect(await restoreAgain(true)).toBe('restored');
   });
 
-  test('that was killed on the way is repeated without --replace, and nobody starts with half of it', async () => {
+  test('that was killed on the way is repeated without --replace, and nobody starts with half', async () => {
     const manifest = await readManifest(backup());
     // As another database: what it has is for nobody to lose, because only migrate has run.
     const migrated = await createTestDatabase();

@@ -1,4 +1,4 @@
-/** Each quota of a user, a team and the platform is exact, however many requests come to two copies at once. */
+/** Each quota of a user, a team and the platform is exact, however many requests come to two copies. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { QuotaName } from '../../../contracts/quotas.ts';
