@@ -9,7 +9,7 @@ import { Connection } from '@temporalio/client';
 export interface Watched {
   address: string;
   exited: Promise<unknown>;
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
 }
 
 const PAUSE_MS = 5_000;
