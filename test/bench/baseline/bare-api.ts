@@ -9,11 +9,12 @@ import Router from '@koa/router';
 import { Client, Connection } from '@temporalio/client';
 import Koa from 'koa';
 import pg from 'pg';
+import { CONNECTION_INTERCEPTORS } from '../../../temporal/closed-connection.ts';
 import type { BareRoute } from '../beside/recorded.ts';
 
 const [databaseUrl, routes, address] = process.argv.slice(2) as [string, string, string];
 const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 });
-const connection = await Connection.connect({ address });
+const connection = await Connection.connect({ address, interceptors: CONNECTION_INTERCEPTORS });
 const temporal = new Client({ connection });
 const router = new Router();
 for (const { path, statements } of JSON.parse(routes) as BareRoute[]) {
