@@ -130,7 +130,7 @@ test('items keep their order and bounded histories, though the worker is killed 
   expect(mostInFlight).toBeLessThanOrEqual(CONCURRENCY);
   await expectOneVisitForEachItem(run['id']);
   await expectBoundedHistories(run['id']);
-}, 240_000);
+}, 600_000);
 
 test('each time of a schedule has one run, though the worker was killed twice', async () => {
   const sql = <T>(text: string, ...values: unknown[]): Promise<T[]> =>
