@@ -96,6 +96,7 @@ test('POST /workflows creates a workflow and completes its document', async () =
     owner_id: (await app.user('builder')).id,
     owner_name: 'the-builder',
     team_id: null,
+    runner_names: [],
     runners: { users: [], groups: [], everyone: false },
     visibility: 'private',
     tags: ['demo'],
