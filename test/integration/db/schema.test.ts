@@ -30,6 +30,8 @@ test('the functions of the database are those of db/functions', async () => {
   const before = await readFunctions();
   expect(before.map(({ name }) => name)).toEqual(readFunctionFiles().map(({ name }) => name));
   await client.query('begin');
+  // What `migrate` sets for functions that keep the path of those who create them.
+  await client.query('set local search_path = public, pg_temp');
   for (const { sql } of readFunctionFiles()) await client.query(sql);
   const after = await readFunctions();
   await client.query('rollback');
