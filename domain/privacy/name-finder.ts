@@ -1,6 +1,7 @@
 /** Finds a person's names in a text or in JSON, and replaces them. */
 import { isRecord } from '../../contracts/is-record.ts';
-import { spellings, UUID_PATTERN, wordPattern } from './name-pattern.ts';
+import { spellings, UUID_PATTERN } from './name-pattern.ts';
+import { treePattern, type Word } from './name-tree.ts';
 import type { NameKind, Sought } from './names.ts';
 
 /** By kind of name; of those that are not here, the text stays. */
@@ -21,34 +22,30 @@ export interface NameFinder {
   readJson(value: unknown, keys: boolean): Reading<unknown>;
 }
 
-interface Alternative {
-  pattern: string;
-  /** Of the name; longer ones come first. */
-  length: number;
-  /** Null: it stays, whatever is in it. */
-  kind: NameKind | null;
-}
-
-const UUID: Alternative = { pattern: UUID_PATTERN, length: 36, kind: null };
+const UUID_LENGTH = 36;
 
 export function createNameFinder({ names, others }: Sought, replacements: Replacements): NameFinder {
+  const words: Word[] = [
+    ...others.map((text) => ({ text, kind: null })),
+    ...names.flatMap(({ kind, text }) => spellings(text).map((spelling) => ({ text: spelling, kind }))),
+  ];
+  const isLong = ({ text }: Word): boolean => text.length > UUID_LENGTH;
+  const [long, short] = [words.filter(isLong), words.filter((word) => !isLong(word))];
+  const kinds: NameKind[] = [];
   const alternatives = [
-    ...others.map((text) => alternative(text, null)),
-    ...names.flatMap(({ kind, text }) => spellings(text).map((spelling) => alternative(spelling, kind))),
-    UUID,
-  ].toSorted((a, b) => b.length - a.length);
-  const pattern = new RegExp(alternatives.map((one) => `(${one.pattern})`).join('|'), 'giu');
-  const own = alternatives.filter(({ kind }) => kind !== null).map((one) => one.pattern);
-  const ownPattern = new RegExp(own.join('|'), 'iu');
+    ...(long.length === 0 ? [] : [treePattern(long, kinds)]),
+    // Within an id there are no names.
+    UUID_PATTERN,
+    ...(short.length === 0 ? [] : [treePattern(short, kinds)]),
+  ];
+  const pattern = new RegExp(alternatives.join('|'), 'giu');
 
   const readText = (text: string): Reading<string> => {
-    // Most texts beside a name have none, and the names of others may be many.
-    if (!ownPattern.test(text)) return { value: text, found: 0, left: 0 };
     let [found, left] = [0, 0];
     const value = text.replace(pattern, (match, ...groups) => {
-      // Of the groups exactly one has matched; after them come the position and the text.
-      const kind = alternatives[groups.findIndex((group) => group !== undefined)]?.kind ?? null;
-      if (kind === null) return match;
+      // Of the groups at most one has matched; after them come the position and the text.
+      const kind = kinds[groups.slice(0, kinds.length).findIndex((group) => group !== undefined)];
+      if (kind === undefined) return match;
       const replacement = replacements[kind];
       found += 1;
       if (replacement === undefined) left += 1;
@@ -58,10 +55,6 @@ export function createNameFinder({ names, others }: Sought, replacements: Replac
   };
   const size = pattern.source.length;
   return { size, readText, readJson: (value, keys) => readValues(value, keys, readText) };
-}
-
-function alternative(text: string, kind: NameKind | null): Alternative {
-  return { pattern: wordPattern(text), length: text.length, kind };
 }
 
 /** Few frames for each level: what could be stored can be read, however deep it is. */

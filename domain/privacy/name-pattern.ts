@@ -16,12 +16,21 @@ const END = `(?!${WORD})`;
 export const UUID_PATTERN = String.raw`(?<!${WORD})[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}${END}`;
 
 /** For the flags `iu`. */
-export function wordPattern(text: string): string {
+function wordPattern(text: string): string {
+  return wordParts(text).join('');
+}
+
+/** The parts of the pattern of one name, in their order; names that begin alike have the same first parts. */
+export function wordParts(text: string): string[] {
   const characters = Array.from(text);
   const begin = isUnspaced(characters[0] ?? '') ? '' : BEGIN;
   const end = isUnspaced(characters.at(-1) ?? '') ? '' : END;
   const space = text.includes('\\') ? PLAIN_SPACE : SPACE;
-  const parts = text.match(/\s+|\\+|[^\s\\]/gu) ?? [];
+  const parts =
+    characters
+      .map(inLowerCase)
+      .join('')
+      .match(/\s+|\\+|[^\s\\]/gu) ?? [];
   const body = parts.map((part, index) => {
     if (/^\s/.test(part)) return space;
     if (part.startsWith('\\')) return String.raw`\\+`;
@@ -29,7 +38,18 @@ export function wordPattern(text: string): string {
   });
   // What begins with backslashes begins with all of them, so that each row of them is read once.
   const whole = /^[\\"]/.test(text) || text > '\u0080' ? String.raw`(?<!\\(?=\\))` : '';
-  return `${begin}${whole}${body.join('')}${end}`;
+  return [`${begin}${whole}`, ...body, end];
+}
+
+/** Names in other cases have the same parts. */
+function inLowerCase(character: string): string {
+  const lower = character.toLowerCase();
+  const isAlike = lower.length === character.length && isAscii(lower) === isAscii(character);
+  return isAlike ? lower : character;
+}
+
+function isAscii(character: string): boolean {
+  return character < '\u0080';
 }
 
 /** Whether a text is the name, or has it as a word. */

@@ -16,7 +16,7 @@ export interface SoughtPerson {
   names: NameTreatment[];
 }
 
-/** Characters of all patterns that are kept: a common name has a few thousand, the worst some millions. */
+/** Characters of all patterns that are kept: a common name has some ten thousand, the worst some millions. */
 const MAX_KEPT_CHARACTERS = 8_388_608;
 
 /**

@@ -1,8 +1,11 @@
 /** Which words of a text are a person's name, and what replaces them. */
 import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
 
 import { createNameFinder, type NameFinder } from '../../../domain/privacy/name-finder.ts';
+import { nameTest, spellings, wordParts } from '../../../domain/privacy/name-pattern.ts';
 import { sqlPattern, type NameKind, type SoughtName } from '../../../domain/privacy/names.ts';
+import { threadClock } from '../../support/machine.ts';
 
 const replacements = { username: 'erased-1', email: 'erased-1@erased.invalid', display_name: 'Erased user' };
 
@@ -163,4 +166,42 @@ test('ids stay whole', () => {
   expect(replaced(finder, `file ${text}, cafe, 018f3a4b, ${text}@x.example`)).toBe(
     `file ${text}, erased-1, Erased user, erased-1@erased.invalid`,
   );
+});
+
+test('names that share their beginnings are found as if each were tried by itself, the longest first', () => {
+  const word = fc.array(fc.constantFrom('a', 'A', 'b', 'é', 'É', '.', ' ', '-', '\\', '山'), {
+    minLength: 1,
+    maxLength: 6,
+  });
+  const name = word.map((characters) => characters.join('').trim()).filter((text) => text !== '');
+  const text = fc
+    .array(fc.oneof(name, fc.constantFrom(' ', ', ', '/', '@')), { maxLength: 8 })
+    .map((parts) => parts.join(''));
+  const uses = fc.record({ username: name, others: fc.array(name, { maxLength: 6 }), text });
+  fc.assert(
+    fc.property(uses, ({ username, others, text: given }) => {
+      // As `soughtNames` leaves them: none is the name itself, and longer ones come first.
+      const { isSame } = nameTest(username);
+      const longer = others.filter((other) => !isSame(other));
+      const all = [...longer.map((one) => [one, false] as const), [username, true] as const]
+        .flatMap(([one, isOwn]) => spellings(one).map((spelling) => ({ spelling, isOwn })))
+        .toSorted((one, other) => other.spelling.length - one.spelling.length);
+      const each = all.map(({ spelling, isOwn }) => `${wordParts(spelling).join('')}${isOwn ? '()' : ''}`);
+      const expected = given.replace(new RegExp(each.join('|'), 'giu'), (match, ...groups) =>
+        groups.slice(0, all.filter(({ isOwn }) => isOwn).length).includes('') ? 'erased-1' : match,
+      );
+      expect(replaced(finderOf({ username }, longer), given)).toBe(expected);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('thousands of similar names of others cost a text little', () => {
+  const others = Array.from({ length: 3_000 }, (_, n) => `Ann Lee ${n}`);
+  const finder = finderOf({ display_name: 'Ann Lee' }, others);
+  const text = 'Ann Lee 7 asked Ann Lee, and Ann Lee 2999 did not. '.repeat(20);
+  finder.readText(text);
+  const used = threadClock();
+  for (let n = 0; n < 200; n += 1) expect(finder.readText(text).found).toBe(20);
+  expect(used()).toBeLessThan(2_000);
 });
