@@ -1,6 +1,6 @@
 /**
- * The thread that runs workflow code: the SDK's own, without two costs that it has at every step
- * (docs/adr/0038).
+ * The thread that runs workflow code: the SDK's own, without two costs that it has at every step, and without
+ * leaving behind what stopped code has resumed (docs/adr/0038).
  */
 import { Script, type Context, type RunningScriptInNewContextOptions } from 'node:vm';
 import type { coresdk } from '@temporalio/proto';
@@ -11,6 +11,8 @@ type Completion = coresdk.workflow_completion.IWorkflowActivationCompletion;
 
 /** As the SDK's `isolateExecutionTimeout`, but for a whole activation. */
 const ACTIVATION_MS = 5_000;
+/** For what stopped code has resumed. What this does not reach is dropped. */
+const REST_MS = 100;
 
 // The SDK records a stack for each promise, for a query that nobody uses. This is what it does itself where
 // V8's promise hooks are missing.
@@ -28,9 +30,29 @@ Script.prototype.runInContext = function runUnlessWatched(
   context: Context,
   { timeout, ...options }: RunningScriptInNewContextOptions = {},
 ): unknown {
-  const own = watched !== null || timeout === undefined ? options : { ...options, timeout };
-  return runInContext.call(this, context, own);
+  if (watched !== null || timeout === undefined) return runInContext.call(this, context, options);
+  try {
+    return runInContext.call(this, context, { ...options, timeout });
+  } catch (error) {
+    if (isTimeout(error)) dropResumed(context);
+    throw error;
+  }
 };
+
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
+
+// All workflows of the thread share a queue of microtasks. What stopped code has resumed would stay in it and
+// go on at the next entry: as another workflow, or as none, whose rejection would end the thread. It goes on
+// here instead, still as its own workflow, which fails and is removed; a timeout there empties the queue.
+const noCode = new Script('');
+function dropResumed(context: Context): void {
+  try {
+    runInContext.call(noCode, context, { timeout: REST_MS });
+  } catch (error) {
+    if (!isTimeout(error)) throw error;
+  }
+}
 
 // oxlint-disable-next-line typescript/unbound-method -- called with the workflow as `this`
 const { activate } = BaseVMWorkflow.prototype;
@@ -41,7 +63,8 @@ BaseVMWorkflow.prototype.activate = function activateWatched(activation: Activat
     return watchedScript.runInThisContext({ timeout: ACTIVATION_MS });
   } catch (error) {
     // The watchdog has ended the SDK's function too, so this reports the failure as that would have done.
-    const { activator } = this;
+    const { activator, context } = this;
+    if (context !== undefined) dropResumed(context);
     return Promise.resolve({
       runId: activator.info.runId,
       failed: { failure: activator.errorToFailure(error) },

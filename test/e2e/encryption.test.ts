@@ -58,6 +58,12 @@ beforeAll(async () => {
     async () => (await builder.get(`/runs/${run['id']}`)).body as RunRecord,
     (run) => run['status'] === 'faulted',
   );
+  // The run has ended a moment before its workflow, whose last events only then are in the history.
+  const handle = temporal.workflow.getHandle(run['temporal'].workflow_id);
+  await until(
+    async () => (await handle.describe()).status.name,
+    (status) => status !== 'RUNNING',
+  );
 });
 afterAll(async () => {
   await temporal.connection.close();

@@ -1,10 +1,10 @@
-/** The thread of workflow code is the SDK's, changed in two places (docs/adr/0038). */
-import { createHash } from 'node:crypto';
+/** The thread of workflow code is the SDK's, changed in three places (docs/adr/0038). */
+import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Client } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import { bundleWorkflowCode, NativeConnection, Runtime } from '@temporalio/worker';
 import { createShortCalls } from '../../../activities/short-calls.ts';
 import type { DeliveryActivities, RunActivities } from '../../../contracts/activities.ts';
@@ -58,20 +58,34 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-const start = (name: string) => client.workflow.start(name, { taskQueue, workflowId: name, args: [] });
+const start = (name: string) =>
+  client.workflow.start(name, { taskQueue, workflowId: `${name}-${randomUUID()}`, args: [] });
 
 test('code that never ends fails its workflow task, and other workflows go on', async () => {
   const endless = await start('endless');
   expect(await messageOf(endless.query('__stack_trace'))).toMatch(/stack traces are not enabled/);
   await endless.signal('go');
-  const failed = await until(
-    async () => (await endless.fetchHistory()).events?.find((e) => e.workflowTaskFailedEventAttributes),
-    (event) => event !== undefined,
-  );
-  expect(failed?.workflowTaskFailedEventAttributes?.failure?.message).toMatch(/timed out after 5000ms/);
+  expect(await failureOf(endless)).toMatch(/timed out after 5000ms/);
   await endless.terminate();
   expect(await (await start('quick')).result()).toBe('done');
 });
+
+test('what code that never ends has resumed does not go on in another workflow', async () => {
+  const interrupted = await start('interrupted');
+  await messageOf(interrupted.query('__stack_trace'));
+  await interrupted.signal('go');
+  expect(await failureOf(interrupted)).toMatch(/timed out after 5000ms/);
+  await interrupted.terminate();
+  expect(await (await start('quick')).result()).toBe('done');
+});
+
+async function failureOf(workflow: WorkflowHandle): Promise<string | null | undefined> {
+  const failed = await until(
+    async () => (await workflow.fetchHistory()).events?.find((e) => e.workflowTaskFailedEventAttributes),
+    (event) => event !== undefined,
+  );
+  return failed?.workflowTaskFailedEventAttributes?.failure?.message;
+}
 
 function messageOf(failing: Promise<unknown>): Promise<string> {
   return failing.then(

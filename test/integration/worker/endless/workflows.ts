@@ -16,3 +16,19 @@ export async function endless(): Promise<void> {
   await condition(() => ready);
   for (;;);
 }
+
+/** Loops while what another condition has resumed still waits for its turn, and would wait on. */
+export async function interrupted(): Promise<void> {
+  let ready = false;
+  setHandler(go, () => {
+    ready = true;
+  });
+  void (async () => {
+    await condition(() => ready);
+    await condition(() => false);
+  })();
+  await condition(() => {
+    while (ready);
+    return false;
+  });
+}
