@@ -4,8 +4,8 @@ import { startOnTime } from '../domain/schedules/start.ts';
 import type { ActivityDeps } from './deps.ts';
 
 /**
- * The longest that a start waits for rows that somebody holds: the schedule's, or those of a quota. A schedule
- * of every second would otherwise soon hold all connections of the worker; Temporal repeats it a little later.
+ * The longest that a start waits for rows that somebody holds: the schedule's, or those of a quota. Otherwise
+ * a schedule of every second soon holds all connections of the worker. Temporal repeats it a little later.
  */
 const LOCK_TIMEOUT = '1s';
 
