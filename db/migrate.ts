@@ -9,7 +9,7 @@ import pg from 'pg';
 
 import { databaseFailure } from './database-failure.ts';
 import { divideLog } from './divide-log.ts';
-import { grantApplication } from './grant-application.ts';
+import { grantAgain, grantApplication } from './grant-application.ts';
 import { applyFunctions, changedFunctions, functionsAreCurrent } from './apply-functions.ts';
 import { ranAllFormer } from './former-migrations.ts';
 import { MIGRATION_TABLE, readMigrationState, type MigrationState } from './migration-state.ts';
@@ -30,8 +30,8 @@ export interface MigrateOptions {
 }
 
 /**
- * Runs all pending migrations in one transaction, and then makes the partitions that are missing. Waits while
- * another process migrates.
+ * Runs all pending migrations in one transaction, and then makes the partitions that are missing and gives
+ * the roles of api and worker their rights on what is new. Waits while another process migrates.
  */
 export async function migrate(url: string, { only }: MigrateOptions = {}): Promise<Migrated> {
   const lock = new pg.Client({ connectionString: url, application_name: 'cadenza-migrate' });
@@ -48,6 +48,7 @@ export async function migrate(url: string, { only }: MigrateOptions = {}): Promi
       ? { migrations: [], functions: [] }
       : await bringUpToDate(url, state, { pending, isPart });
     if (!isPart) await divideLog(async (sql) => (await lock.query(sql)).rows);
+    if (!isPart && !isCurrent) await grantAgain((sql, values) => lock.query(sql, values));
     return done;
   } finally {
     await lock.end();

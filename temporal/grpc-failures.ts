@@ -64,7 +64,6 @@ export function refusalOf(error: unknown): string | null {
 
 /** Codes by which a server refuses a call for good. NOT_FOUND and those that are transient have meanings. */
 const REFUSALS: Readonly<Record<number, string>> = {
-  2: 'UNKNOWN',
   3: 'INVALID_ARGUMENT',
   6: 'ALREADY_EXISTS',
   7: 'PERMISSION_DENIED',

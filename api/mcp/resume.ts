@@ -56,7 +56,7 @@ async function* missed(
       yield rpc(begun, { result: runResult(await getRun(deps.orm.em.fork(), actor, runId)) });
       return;
     }
-    for (const { seq, message } of token === null ? [] : next.value) {
+    for (const { seq, message } of token === null ? [] : next.value.events) {
       shown.lastSeq = seq;
       const params = { progressToken: JSON.parse(token ?? 'null') as unknown, progress: seq, message };
       yield { jsonrpc: '2.0', method: 'notifications/progress', params };

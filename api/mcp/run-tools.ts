@@ -121,7 +121,7 @@ async function waitFor(
     }
     // What a slow client would miss, the result does not need; and a reader that has left is noticed above.
     if (token === undefined || call.isBehind()) continue;
-    for (const { seq, message } of next.value) {
+    for (const { seq, message } of next.value.events) {
       call.lastSeq = seq;
       const params = { progressToken: token, progress: seq, message };
       await request.notify({ method: 'notifications/progress', params }).catch(() => {});

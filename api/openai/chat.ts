@@ -255,19 +255,21 @@ async function* blocks(chat: Chat): AsyncGenerator<string> {
     yield chunk({ role: 'assistant', content: '' }, null);
     const following = followRun(chat, { runId, after: 0, untilMs: performance.now() + MAX_WAIT_MS, nudges });
     let end: FollowEnd | undefined;
+    let inside = false;
     while (end === undefined) {
       const next = await following.next();
+      if (!next.done) inside = next.value.inside;
       const pieces = piecesOf(feed.take());
       for (const piece of pieces) {
         const isAnswer = isOfCall(answering, piece.task);
-        if (!isAnswer && !isWorkflow) continue;
+        if (!isAnswer && !(isWorkflow && inside)) continue;
         const text = (isAnswer ? growing : thoughts).add(piece);
         if (text !== '') yield chunk(isAnswer ? { content: text } : { reasoning_content: text }, null);
       }
       if (next.done) end = next.value;
       // Also shows proxies and clients that the connection lives.
-      else if (pieces.length === 0 || next.value.length > 0)
-        yield commentOf(next.value.map(({ message }) => message));
+      else if (pieces.length === 0 || next.value.events.length > 0)
+        yield commentOf(next.value.events.map(({ message }) => message));
     }
     if (end === 'gone') return;
     chat.settle();

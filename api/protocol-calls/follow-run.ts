@@ -2,11 +2,11 @@
  * Waits for a run in a request of another standard, which ends with the run or at a bound. The tables are the
  * truth; notifications only wake the reader, so any copy of the API can wait for any run.
  */
-import { EVENT, isTerminal } from '../../contracts/run-events.ts';
+import { EVENT, isTerminal, type RunStatus } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import { AppError, notFound } from '../../domain/errors.ts';
-import { INSIDE_COLUMNS, maySeeInside, maySeeRun, type InsideOfRun } from '../../domain/runs/policy.ts';
+import { maySeeInside, maySeeRun, readInside, type InsideOfRun } from '../../domain/runs/policy.ts';
 import { listEvents } from '../../domain/runs/queries.ts';
 import type { EventRow } from '../../domain/runs/row.ts';
 import type { AppDeps } from '../deps.ts';
@@ -38,14 +38,21 @@ export interface Following {
 /** `late`: the bound was reached, and the run goes on. */
 export type FollowEnd = 'ended' | 'late' | 'gone' | 'stopping';
 
+export interface News {
+  /** Of the log; none after a quiet while. */
+  events: EventRow[];
+  /** Whether the caller may see inside the run. */
+  inside: boolean;
+}
+
 /**
- * Yields new entries of the log, an empty list after a quiet while.
+ * Yields new entries of the log for those who may see inside.
  * @throws 401 if the caller's token ends, 404 once the caller may not see the run any more
  */
 export async function* followRun(
   { deps, session, gone }: Waiting,
   { runId, after, untilMs, nudges = new Nudges() }: Following,
-): AsyncGenerator<EventRow[], FollowEnd, void> {
+): AsyncGenerator<News, FollowEnd, void> {
   const watch = deps.runEvents.watch(runId);
   const stopped = AbortSignal.any([gone, session.signal]);
   const wake = (): void => watch.close();
@@ -54,6 +61,7 @@ export async function* followRun(
   let sleep: Promise<void> | null = null;
   /** Whether the log may have news. */
   let isDue = true;
+  let inside = false;
   const slept = async (): Promise<void> => {
     await watch.next(Math.max(Math.min(WAKE_MS, untilMs - performance.now()), 0));
     isDue = true;
@@ -70,13 +78,14 @@ export async function* followRun(
         // After the events: what the caller may still see is no later than this.
         const run = await readSeen(deps.orm.em.fork(), session.actor, runId);
         seq = events.at(-1)?.seq ?? seq;
-        yield maySeeInside(session.actor, run) ? events : [];
+        inside = maySeeInside(session.actor, run);
+        yield { events: inside ? events : [], inside };
         if (events.some(({ type }) => ENDS.has(type))) return 'ended';
         if (events.length === 0 && isTerminal(run.status)) return 'ended';
         if (events.length === BATCH) isDue = true;
         else if (deps.isStopping()) return 'stopping';
         else if (performance.now() >= untilMs) return 'late';
-      } else yield [];
+      } else yield { events: [], inside };
       if (!isDue && !stopped.aborted) await Promise.race([(sleep ??= slept()), nudges.next()]);
     }
   } finally {
@@ -90,11 +99,8 @@ async function readSeen(
   em: EntityManager,
   actor: Actor,
   runId: string,
-): Promise<InsideOfRun & { status: string }> {
-  const [run] = await em.execute<(InsideOfRun & { status: string })[]>(
-    `select r.status, ${INSIDE_COLUMNS} from run r where r.id = ?`,
-    [runId],
-  );
+): Promise<InsideOfRun & { status: RunStatus }> {
+  const run = await readInside(em, runId);
   if (run === undefined || !maySeeRun(actor, run)) throw notFound('run');
   return run;
 }

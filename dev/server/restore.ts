@@ -7,6 +7,7 @@ import { createGunzip } from 'node:zlib';
 import type pg from 'pg';
 
 import { isFormer } from '../../db/former-migrations.ts';
+import { applicationRoles } from '../../db/grant-application.ts';
 import { migrate } from '../../db/migrate.ts';
 import { MIGRATION_TABLE } from '../../db/migration-state.ts';
 import { migrationNames } from '../../db/migrations/index.ts';
@@ -250,7 +251,14 @@ async function restoreRows(
 ): Promise<void> {
   const schema = (await client.query<{ name: string }>('select current_schema() as name')).rows[0]?.name;
   const name = quoted(schema ?? 'public');
-  await client.query(`drop schema if exists ${name} cascade; create schema ${name}`);
+  // Roles of api and worker keep theirs: migrate gives them the rights on the tables of the backup.
+  const roles = (await applicationRoles((sql, values) => client.query(sql, values))).map(quoted);
+  const grants = roles.map(
+    (role) => `alter default privileges in schema ${name} grant insert on tables to ${role}`,
+  );
+  await client.query(
+    [`drop schema if exists ${name} cascade`, `create schema ${name}`, ...grants].join('; '),
+  );
   await migrate(url, { only: database.migrations });
   await client.query(`alter table ${MIGRATION_TABLE} rename to ${HIDDEN_MIGRATIONS}`);
   await client.query('begin');

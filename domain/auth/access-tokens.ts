@@ -88,7 +88,7 @@ export async function checkScopes(em: EntityManager, actor: Actor, scopes: reado
       `select 1 from workflow w where w.id = ? and (${seen.sql} or ${startable.sql})`,
       [workflow, ...seen.values, ...startable.values],
     );
-    if (found.length === 0) refuse(index, 'names no workflow that you may see');
+    if (found.length === 0) refuse(index, 'names no workflow that its user may see');
   }
 }
 

@@ -9,7 +9,7 @@ import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { holderOf, listedHolders, mayChange } from '../auth/ownership.ts';
 import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
-import { moveObject } from '../teams/holding.ts';
+import { checkMove, moveObject } from '../teams/holding.ts';
 import type { EventSender } from './inbound.ts';
 
 export interface EventSource {
@@ -155,6 +155,8 @@ export async function moveSource(
   source: EventSource,
   team: string | null,
 ): Promise<EventSource> {
+  // First, so that nobody learns what a team that is not theirs has.
+  await checkMove(em, actor, source, team);
   const taken = await em.execute<object[]>('select from event_source where holder_id = ? and source = ?', [
     team ?? actor.id,
     source.source,

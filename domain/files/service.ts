@@ -10,7 +10,7 @@ import { holdersOf } from '../auth/ownership.ts';
 import { AppError, forbidden, notFound } from '../errors.ts';
 import { checkQuota } from '../quotas/check.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
-import { INSIDE_COLUMNS, maySeeInside, maySeeRun, type InsideOfRun } from '../runs/policy.ts';
+import { maySeeInside, maySeeRun, readInside } from '../runs/policy.ts';
 import { fileIdsIn, filesOfRun, usedByRunSeenBy } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
@@ -206,9 +206,7 @@ export async function listFiles(
  * which public files it uses.
  */
 async function filesSeenOf(em: EntityManager, actor: Actor, runId: string): Promise<string[]> {
-  const [run] = await em.execute<InsideOfRun[]>(`select ${INSIDE_COLUMNS} from run r where r.id = ?`, [
-    runId,
-  ]);
+  const run = await readInside(em, runId);
   if (run === undefined || !maySeeRun(actor, run)) return [];
   const used = await filesOfRun(em, runId);
   if (maySeeInside(actor, run)) return used;

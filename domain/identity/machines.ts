@@ -6,11 +6,10 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 
 import { IdentityRefusal } from '../../contracts/identity-refusal.ts';
-import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import { checkScopes } from '../auth/access-tokens.ts';
-import { scopedActor, TEAMS_OF_USER, type Actor, type TeamRole } from '../auth/actor.ts';
+import { scopedActor, TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import type { Caller } from '../auth/known-callers.ts';
 import { conflict, notFound } from '../errors.ts';
 import type { IdentityProviders } from '../ports.ts';
@@ -52,15 +51,14 @@ type NewMachine = Pick<Machine, 'name' | 'user_id' | 'claims'> & { scopes?: stri
 /** @throws 404, 409, 422 */
 export async function createMachine(
   em: EntityManager,
-  actor: Actor,
   issuerId: string,
   { name, user_id: userId, claims, scopes }: NewMachine,
 ): Promise<Machine> {
-  if (scopes !== undefined) await checkScopes(em, actor, scopes);
   if ((await listMachines(em, issuerId)).length >= MAX_MACHINES)
     throw conflict('limit_reached', `An issuer has at most ${MAX_MACHINES} machines.`);
-  const [user] = await em.execute<object[]>('select 1 from user_account where id = ?', [userId]);
+  const user = await accountOf(em, userId);
   if (!user) throw notFound('user');
+  if (scopes !== undefined) await checkScopes(em, user, scopes);
   const id = uuidv7();
   await em.execute(
     `insert into identity_machine (id, issuer_id, user_id, name, claims, scopes)
@@ -157,19 +155,27 @@ function fits({ claims: wanted }: Machine, claims: ClaimValues): boolean {
 }
 
 async function callerOf(em: EntityManager, machine: Machine, exp: number): Promise<Caller | null> {
-  const [row] = await em.execute<
-    { username: string; roles: Role[]; groups: string[]; teams: TeamRole[]; token_epoch: number }[]
-  >(
-    `select u.username, to_json(u.roles) as roles, to_json(u.groups) as groups, ${TEAMS_OF_USER},
-            u.token_epoch
-       from user_account u where u.id = ? and u.status = 'active'`,
-    [machine.user_id],
-  );
-  if (!row) return null;
-  const { username, roles, groups, teams, token_epoch: epoch } = row;
+  const account = await accountOf(em, machine.user_id);
+  if (account?.status !== 'active') return null;
+  const { status: _active, token_epoch: epoch, ...actor } = account;
   return {
-    actor: scopedActor({ id: machine.user_id, username, roles, groups, teams }, machine.scopes),
+    actor: scopedActor(actor, machine.scopes),
     // The machine's record stands for a session: it ends with the record.
     claims: { sub: machine.user_id, sid: machine.id, client_id: machine.id, epoch, exp: Math.floor(exp) },
   };
+}
+
+async function accountOf(em: EntityManager, userId: string): Promise<Account | undefined> {
+  const [account] = await em.execute<Account[]>(
+    `select u.id, u.username, to_json(u.roles) as roles, to_json(u.groups) as groups, ${TEAMS_OF_USER},
+            u.status, u.token_epoch
+       from user_account u where u.id = ?`,
+    [userId],
+  );
+  return account;
+}
+
+interface Account extends Actor {
+  status: string;
+  token_epoch: number;
 }

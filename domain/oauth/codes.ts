@@ -139,7 +139,7 @@ async function openClientSession(
 ): Promise<Session | OAuthError> {
   const [user] = await em.execute<{ id: string; token_epoch: number; roles: Role[] }[]>(
     `select u.id, u.token_epoch, u.roles from user_account u
-       join auth_session s on s.id = ? and s.user_id = u.id and s.revoked_at is null
+       join auth_session s on s.id = ? and s.user_id = u.id and s.revoked_at is null and s.expires_at > now()
       where u.id = ? and u.token_epoch = ? and u.status = 'active' for share of u`,
     [row.approved_by, row.user_id, row.token_epoch],
   );

@@ -71,6 +71,7 @@ async function readRun(
     [run.run_id],
   );
   await em.execute('rollback to savepoint before_run');
+  await em.execute('release savepoint before_run');
   return { ...run, is_live: now?.is_live ?? false };
 }
 

@@ -1,4 +1,7 @@
 /** Who sees runs (docs/teams.md#runs). Deny by default. */
+import type { RunStatus } from '../../contracts/run-events.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { hasTeamRole, maySee, teamsWith, type Condition, type Owned } from '../auth/ownership.ts';
@@ -29,6 +32,17 @@ export interface InsideOfRun extends RunOwner {
 export const INSIDE_COLUMNS = `r.owner_id, r.team_id, r.by_grant, r.parent_run_id,
   (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id, 'visibility', w.visibility)
      from workflow w where w.id = r.workflow_id) as workflow`;
+
+const INSIDE = new Prepared(`select r.status, ${INSIDE_COLUMNS} from run r where r.id = ?`);
+
+/** @returns undefined if there is no such run */
+export async function readInside(
+  em: EntityManager,
+  runId: string,
+): Promise<(InsideOfRun & { status: RunStatus }) | undefined> {
+  const [run] = await INSIDE.execute<InsideOfRun & { status: RunStatus }>(em, [runId]);
+  return run;
+}
 
 /**
  * Whether somebody who sees the run sees what is inside it, too: tasks, log, data. Who started it as a

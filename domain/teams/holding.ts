@@ -66,6 +66,20 @@ export function bindsByName(actor: Actor, object: Held, team: string | null): bo
   return team !== null && !object.team_id && object.owner_id === actor.id;
 }
 
+/** Whether the actor may give the object to the team. @returns its id @throws 403, 422 */
+export async function checkMove(
+  em: EntityManager,
+  actor: Actor,
+  object: Movable,
+  teamId: string | null,
+): Promise<string | null> {
+  if (!mayMove(actor, object))
+    throw forbidden('Only its owner, admins of its team and administrators may move it.', 'role_required');
+  const team = await teamFor(em, actor, teamId);
+  if (object.team_id && !isAdmin(actor)) await requireMembership(em, actor, object.team_id, 'admin');
+  return team;
+}
+
 /**
  * Gives an object, whose row is locked, to a team, or with null to the actor, together with its history. A
  * member of the new team stays its owner. @throws 403 for those who may not move it, 422 for an unknown team
@@ -77,10 +91,7 @@ export async function moveObject(
   object: Movable,
   teamId: string | null,
 ): Promise<{ owner_id: string; team_id: string | null; holder_id: string }> {
-  if (!mayMove(actor, object))
-    throw forbidden('Only its owner, admins of its team and administrators may move it.', 'role_required');
-  const team = await teamFor(em, actor, teamId);
-  if (object.team_id && !isAdmin(actor)) await requireMembership(em, actor, object.team_id, 'admin');
+  const team = await checkMove(em, actor, object, teamId);
   const [kept] =
     team === null
       ? []

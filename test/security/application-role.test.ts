@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 
 import { grantApplication } from '../../db/grant-application.ts';
+import { migrate } from '../../db/migrate.ts';
 import { monthPartition } from '../../db/log-partitions.ts';
 import { createOrm, type Orm } from '../../db/orm.ts';
 import { removeExpired } from '../../domain/auth/cleanup.ts';
@@ -86,6 +87,15 @@ test('`migrate` gives the rights to the role that is named, and to no owner', as
   expect(await refusalOf('select from agent')).toBeNull();
   const unknown = grantTo('nobody_at_all');
   expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringContaining('nobody_at_all')]);
+});
+
+test('an upgrade gives it the rights on what it changes', async () => {
+  await owner.query(`revoke all on agent from ${role.name}`);
+  // As if this release had brought the function.
+  await owner.query(`delete from schema_function where name = 'audit_refuse'`);
+  expect((await migrate(role.ownerUrl)).functions).toEqual(['audit_refuse']);
+  expect(await refusalOf('select from agent')).toBeNull();
+  expect(await refusalOf('delete from audit_entry')).toBe(FORBIDDEN);
 });
 
 test('it adds entries and seals, but cannot change, remove or truncate any, whatever it sets', async () => {

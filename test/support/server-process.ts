@@ -79,11 +79,17 @@ async function temporal(dynamicConfig: Record<string, number | string>) {
       await server.exited;
       if (stopped.signal.aborted) return;
       server = await start(server);
+      if (stopped.signal.aborted) return;
     }
   };
-  void keepRunning();
+  const kept = keepRunning().catch((error: unknown) => {
+    process.stderr.write(`Temporal is not started again: ${String(error)}\n`);
+  });
   const stop = async (): Promise<void> => {
     stopped.abort();
+    await server.stop();
+    // One that was just starting has taken its place.
+    await kept;
     await server.stop();
   };
   return { shared: { address: server.address, uiUrl: server.uiUrl }, stop };

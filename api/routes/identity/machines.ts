@@ -81,7 +81,7 @@ export function machineEndpoints(): Endpoint[] {
       handler: async (c) => {
         const issuer = await getIssuer(c.em, c.params.id, true);
         checkFreshLogin(claimsOf(c.ctx));
-        return { status: 201, body: present(await createMachine(c.em, c.actor, issuer.id, c.body)) };
+        return { status: 201, body: present(await createMachine(c.em, issuer.id, c.body)) };
       },
     }),
     endpoint({

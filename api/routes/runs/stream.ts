@@ -4,7 +4,7 @@
  */
 import { isTerminal, type RunStatus } from '../../../contracts/run-events.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { INSIDE_COLUMNS, maySeeInside, maySeeRun, type InsideOfRun } from '../../../domain/runs/policy.ts';
+import { maySeeInside, maySeeRun, readInside, type InsideOfRun } from '../../../domain/runs/policy.ts';
 import { listEvents, getRunInside } from '../../../domain/runs/queries.ts';
 import type { AppDeps } from '../../deps.ts';
 import type { EndpointContext, EndpointResponse } from '../../endpoint.ts';
@@ -83,10 +83,7 @@ async function readPage(
 ): Promise<Reading<RunEntry, number> & { owner: InsideOfRun | null }> {
   const em = deps.orm.em.fork();
   // Read the status first: if it is terminal, the events read after it are complete.
-  const [run] = await em.execute<(InsideOfRun & { status: RunStatus })[]>(
-    `select r.status, ${INSIDE_COLUMNS} from run r where r.id = ?`,
-    [runId],
-  );
+  const run = await readInside(em, runId);
   const rows = await listEvents(em, runId, { after, limit: BATCH });
   const entries = rows.map((event): RunEntry => {
     const text = `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(presentEvent(event))}\n\n`;

@@ -197,6 +197,8 @@ describe('attacks', () => {
     expect(replies.filter(({ status }) => status === 204)).toHaveLength(1);
   });
 
+  const endSessions = (id: string): Promise<unknown> =>
+    app.orm.em.fork().execute('update auth_session set expires_at = now() where user_id = ?', [id]);
   const ended: [string, () => Promise<unknown>][] = [
     ['is disabled', async () => (await app.as('admin')).patch(`/users/${ann.id}`, { status: 'disabled' })],
     [
@@ -204,6 +206,7 @@ describe('attacks', () => {
       async () => (await app.as('admin')).patch(`/users/${ann.id}`, { password: 'a new long password' }),
     ],
     ['logged out', () => page.delete('/console/session')],
+    ['has a session that has reached its end', () => endSessions(ann.id)],
     ['ended all other sessions elsewhere', async () => (await app.as(ann)).delete('/users/me/sessions')],
   ];
   test.each(ended)('an approval is void once its user %s', async (_name, end) => {

@@ -197,6 +197,12 @@ test("a program on the user's machine takes a free port", async () => {
   expect((await redeem(app, { clientId, verifier, code }, own)).status).toBe(200);
 });
 
+test('a code is void once the session that approved has reached its end', async () => {
+  const flow = await authorize(app, page);
+  await app.orm.em.fork().execute('update auth_session set expires_at = now() where user_id = ?', [ann.id]);
+  expect(await redeem(app, flow)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+});
+
 test('revocation ends a session: by the client, or by any token of its user', async () => {
   const revoke = (fields: Record<string, string>) => postForm(app.anonymous, '/auth/revoke', fields);
   const flow = await authorize(app, page);

@@ -445,6 +445,9 @@ test('access tokens of an issuer are those of an account that an administrator n
   );
   const wrong = await admin.post(`/identity-issuers/${id}/machines`, { ...machine, scopes: ['all'] });
   expect(wrong.status).toBe(422);
+  // Of the account that it acts for, not of the administrator who registers it.
+  const beyond = await admin.post(`/identity-issuers/${id}/machines`, { ...machine, scopes: ['admin'] });
+  expect([beyond.status, beyond.body.errors?.[0]?.pointer]).toEqual([422, '/scopes/0']);
   const limited = { ...machine, scopes: ['runs:read'] };
   const narrow = await admin.post(`/identity-issuers/${id}/machines`, limited);
   expect(narrow.body).toMatchObject({ scopes: ['runs:read'] });

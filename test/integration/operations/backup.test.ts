@@ -250,7 +250,20 @@ describe('a backup', () => {
     expect(await restoreAgain(true)).toContain('is in use by processes of Cadenza');
     await busy.end();
     expect(await restoreAgain(false)).toContain('has data already');
+    const owner = new pg.Client({ connectionString: other.url });
+    await owner.connect();
+    const role = `app_${randomUUID().replaceAll('-', '')}`;
+    await owner.query(`create role ${role}`);
+    await owner.query('select grant_application($1)', [role]);
     expect(await restoreAgain(true)).toBe('restored');
+    const { rows } = await owner.query(
+      `select has_table_privilege($1, 'agent', 'update') as works,
+              has_table_privilege($1, 'audit_entry', 'delete') as forges`,
+      [role],
+    );
+    expect(rows).toEqual([{ works: true, forges: false }]);
+    await owner.query(`drop owned by ${role}; drop role ${role}`);
+    await owner.end();
   });
 
   test('that was killed on the way is repeated without --replace, and nobody starts with half', async () => {
