@@ -127,7 +127,8 @@ async function buildsOf(run: RunRecord): Promise<string[]> {
 }
 
 const asks = { ask: humanTask('Go on?') };
-const naps = { nap: { for: { in: '[range(9)]' }, do: [{ pause: { wait: { milliseconds: 100 } } }] } };
+/** Each long enough for its events to be written, also on a busy machine: only then is a moment quiet. */
+const naps = { nap: { for: { in: '[range(9)]' }, do: [{ pause: { wait: { milliseconds: 500 } } }] } };
 
 test('runs in flight stay with the old build, and go to the new one when they continue as new', async () => {
   const old = await startBuild('old');
