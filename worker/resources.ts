@@ -13,7 +13,6 @@ import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
-import { schemaIsThere } from './schema-is-there.ts';
 
 /** Connects to nothing yet, but for a file store that says so itself. */
 export async function openResources(env: ServerEnv, logger: Logger) {
@@ -57,9 +56,6 @@ export async function openResources(env: ServerEnv, logger: Logger) {
       })),
     endedCalls: listenForEndedCalls(env.DATABASE_URL, logger),
     /** Resolves once schema, keys and files fit together. Ends the process if the last two never will. */
-    async settled(): Promise<void> {
-      await schemaIsThere(fork, logger);
-      await settleProcess({ fork, files, logger }, env);
-    },
+    settled: (): Promise<void> => settleProcess({ fork, files, logger }, env),
   };
 }

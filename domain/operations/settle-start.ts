@@ -1,11 +1,13 @@
 /**
- * Checks at the start of api and worker that the keys with which the database is encrypted are configured,
- * and that the file store belongs to it and is writable.
+ * Checks at the start of api and worker that the schema is that of this release, that the keys with which the
+ * database is encrypted are configured, and that the file store belongs to it and is writable. A new release
+ * may start before its `migrate` has run, as under Kubernetes: its workers wait.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EncryptionKey } from '../../config/env-types.ts';
 import type { ServerEnv } from '../../config/env.ts';
 import type { Logger } from '../../config/logger.ts';
+import { isMigrated, readMigrationState } from '../../db/migration-state.ts';
 import { isMissingDatabase } from '../../db/missing-database.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { FileStoreUnavailable, type FileStore } from '../files/ports.ts';
@@ -47,7 +49,7 @@ const PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 
 /**
- * Waits for the database. Returns once keys and store are verified, or when the store is unavailable; in that
+ * Waits for the database and its schema. Returns once keys and store are verified, or when the store is unavailable; in that
  * case the store is verified later, in the background.
  */
 async function settleStart(options: SettleOptions): Promise<void> {
@@ -57,9 +59,19 @@ async function settleStart(options: SettleOptions): Promise<void> {
       { store: files.place },
       'the file store cannot be written to: uploads, files and large values of runs fail until it can',
     );
-  let reported = false;
+  /** Each is said once. */
+  const reported = new Set<string>();
+  const report = (what: string, say: () => void): false => {
+    if (!reported.has(what)) say();
+    reported.add(what);
+    return false;
+  };
   const attempt = async (): Promise<boolean> => {
     try {
+      if (!isMigrated(await readMigrationState((sql) => fork().execute(sql))))
+        return report('schema', () =>
+          logger.warn('the schema is not that of this release yet: waiting for npm run migrate'),
+        );
       await claimKeys(fork(), keys);
       const [current] = keys;
       if (current !== undefined) await noteKeyInUse(fork(), current.id);
@@ -74,18 +86,18 @@ async function settleStart(options: SettleOptions): Promise<void> {
         void verifyLater();
         return true;
       }
-      if (reported) return false;
-      reported = true;
       if (isMissingDatabase(error))
-        logger.error(
-          'the database that DATABASE_URL names does not exist: create it and migrate (npm run migrate)',
+        return report('missing', () =>
+          logger.error(
+            'the database that DATABASE_URL names does not exist: create it and migrate (npm run migrate)',
+          ),
         );
-      else
+      return report('unavailable', () =>
         logger.warn(
           { err: error },
           'the database is unavailable: its keys and its file store cannot be verified yet',
-        );
-      return false;
+        ),
+      );
     }
   };
   const verifyLater = async (): Promise<void> => {
