@@ -2,6 +2,7 @@
 import { UNDER_WAY_STATUSES } from '../../contracts/run-events.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { SEALED } from './sealed-columns.ts';
 
 export interface NeededKey {
   id: string;
@@ -15,17 +16,11 @@ export class MissingKeys extends Error {
 }
 
 const USES = `
-  select distinct split_part(value_encrypted, '.', 2) as id, 'secrets' as use from secret
-  union select split_part(private_key_encrypted, '.', 2), 'signing keys' from signing_key
-  union select split_part(secret_encrypted, '.', 2), 'webhooks' from webhook
-  union select split_part(url_encrypted, '.', 2), 'chats' from notification_channel
-  union select split_part(secret_encrypted, '.', 2), 'authenticator apps' from user_totp
-  union select split_part(client_secret_encrypted, '.', 2), 'identity issuers'
-    from identity_issuer where client_secret_encrypted is not null
-  union select split_part(token_encrypted, '.', 2), 'push notification configs'
-    from a2a_push_config where token_encrypted is not null
-  union select split_part(auth_credentials_encrypted, '.', 2), 'push notification configs'
-    from a2a_push_config where auth_credentials_encrypted is not null
+  ${SEALED.map(
+    ({ table, column, use }) =>
+      `select distinct split_part(${column}, '.', 2) as id, '${use}' as use
+         from ${table} where ${column} is not null`,
+  ).join(' union ')}
   union select key_id, 'large values of runs' from temporal_payload where key_id is not null
   union select id, 'active runs' from encryption_key
    where runs_moved_at is null

@@ -15,6 +15,8 @@ export type Key = Record<string, string>;
 export interface SealedColumn {
   table: string;
   column: string;
+  /** What is lost without its key, for messages. */
+  use: string;
   key: readonly string[];
   /** Orders the rows by age. */
   age: string;
@@ -28,6 +30,7 @@ export const SEALED: readonly SealedColumn[] = [
   {
     table: 'signing_key',
     column: 'private_key_encrypted',
+    use: 'signing keys',
     key: ['kid'],
     age: 'created_at',
     context: (row) => signingContext(field(row, 'kid')),
@@ -35,6 +38,7 @@ export const SEALED: readonly SealedColumn[] = [
   {
     table: 'secret',
     column: 'value_encrypted',
+    use: 'secrets',
     key: ['owner_id', 'name'],
     age: 'created_at',
     context: (row) => secretContext(field(row, 'owner_id'), field(row, 'name')),
@@ -42,6 +46,7 @@ export const SEALED: readonly SealedColumn[] = [
   {
     table: 'webhook',
     column: 'secret_encrypted',
+    use: 'webhooks',
     key: ['id'],
     age: 'id',
     context: (row) => webhookContext(field(row, 'id')),
@@ -49,6 +54,7 @@ export const SEALED: readonly SealedColumn[] = [
   {
     table: 'notification_channel',
     column: 'url_encrypted',
+    use: 'chats',
     key: ['id'],
     age: 'created_at',
     context: (row) => channelContext(field(row, 'id')),
@@ -56,6 +62,7 @@ export const SEALED: readonly SealedColumn[] = [
   {
     table: 'a2a_push_config',
     column: 'token_encrypted',
+    use: 'push notification configs',
     key: ['task_id', 'id'],
     age: 'created_at',
     context: (row) => sealContext(field(row, 'task_id'), field(row, 'id'), 'token'),
@@ -63,6 +70,7 @@ export const SEALED: readonly SealedColumn[] = [
   {
     table: 'a2a_push_config',
     column: 'auth_credentials_encrypted',
+    use: 'push notification configs',
     key: ['task_id', 'id'],
     age: 'created_at',
     context: (row) => sealContext(field(row, 'task_id'), field(row, 'id'), 'credentials'),
@@ -70,6 +78,7 @@ export const SEALED: readonly SealedColumn[] = [
   {
     table: 'identity_issuer',
     column: 'client_secret_encrypted',
+    use: 'identity issuers',
     key: ['id'],
     age: 'created_at',
     context: (row) => issuerContext(field(row, 'id')),
@@ -77,6 +86,7 @@ export const SEALED: readonly SealedColumn[] = [
   {
     table: 'auth_session',
     column: 'id_token_encrypted',
+    use: 'log-outs at issuers',
     key: ['id'],
     age: 'created_at',
     context: (row) => idTokenContext(field(row, 'id')),
@@ -84,6 +94,7 @@ export const SEALED: readonly SealedColumn[] = [
   {
     table: 'user_totp',
     column: 'secret_encrypted',
+    use: 'authenticator apps',
     key: ['user_id'],
     age: 'created_at',
     context: (row) => totpContext(field(row, 'user_id')),

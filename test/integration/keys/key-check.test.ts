@@ -14,7 +14,7 @@ import {
   wrongKeys,
   WrongKeys,
 } from '../../../domain/secrets/key-check.ts';
-import { MissingKeys } from '../../../domain/secrets/key-use.ts';
+import { missingKeys, MissingKeys } from '../../../domain/secrets/key-use.ts';
 import { putSecret } from '../../../domain/secrets/service.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 
@@ -113,6 +113,14 @@ test.each([true, false])('/readyz and the doctor name the wrong key (recorded: %
     status: 'error',
     detail: problem,
   });
+});
+
+test('a key is needed as long as the ID token of a session has it', async () => {
+  const session = 'update auth_session set id_token_encrypted = ';
+  await em().execute(`${session} 'v1.former.x'`);
+  expect(await missingKeys(em(), [right.id])).toEqual([{ id: 'former', uses: ['log-outs at issuers'] }]);
+  await em().execute(`${session} null`);
+  expect(await missingKeys(em(), [right.id])).toEqual([]);
 });
 
 test.each(['api/main.ts', 'worker/main.ts', 'worker/rotate-keys.ts'])(
