@@ -101,9 +101,10 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
       });
       if (!first && events.length > 0) await session.recheck();
       checkSession(call, session);
-      const items = events.length > 0 || first ? await itemsOf(call, taskId, events) : NO_ITEMS;
+      const isQuiet = events.length === 0 && !first;
       // A quiet task may have got another owner.
-      if (items === NO_ITEMS) await readTaskRow(call, taskId);
+      if (isQuiet) await readTaskRow(call, taskId);
+      const items = isQuiet ? NO_ITEMS : await itemsOf(call, taskId, events);
       for (const item of items.items) {
         if (first && wasReceived(item, after)) continue;
         checkSession(call, session);

@@ -3,11 +3,16 @@ import type { EntityManager } from '../../db/orm.ts';
 import { conflict, type AppError } from '../errors.ts';
 
 /**
- * Whether a user is the only active administrator with a password. Who asks holds a lock until its commit, so
- * of two administrators who remove each other at once the second sees what the first has done.
+ * Whether a user is the only active administrator with a password. Who asks in order to remove one holds a
+ * lock until its commit, so of two administrators who remove each other at once the second sees what the first
+ * has done.
  */
-export async function isLastLocalAdmin(em: EntityManager, userId: string): Promise<boolean> {
-  await em.execute(`select pg_advisory_xact_lock(hashtextextended('local administrators', 0))`);
+export async function isLastLocalAdmin(
+  em: EntityManager,
+  userId: string,
+  { lock = true }: { lock?: boolean } = {},
+): Promise<boolean> {
+  if (lock) await em.execute(`select pg_advisory_xact_lock(hashtextextended('local administrators', 0))`);
   const admins = await em.execute<{ id: string }[]>(
     `select id from user_account
       where 'admin' = any(roles) and status = 'active' and password_hash is not null limit 2`,

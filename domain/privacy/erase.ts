@@ -57,7 +57,7 @@ export async function planErasure(
   { runs, freeText }: ErasureChoices,
 ): Promise<ErasureReport> {
   const owned = await ownedBy(em, user.id);
-  const found = await obstaclesOf(em, actor, user, owned);
+  const found = await obstaclesOf(em, actor, user, owned, { lock: false });
   const obstacles = found.map(({ code, detail }) => ({ code, detail }));
   const removed = await countRemoved(em, user.id);
   const ended =
@@ -81,25 +81,29 @@ export async function planErasure(
 
 /** @throws 409 with the first reason not to erase a locked user */
 export async function checkErasable(em: EntityManager, actor: Actor, user: UserAccount): Promise<void> {
-  const [first] = await obstaclesOf(em, actor, user, await ownedBy(em, user.id));
+  const [first] = await obstaclesOf(em, actor, user, await ownedBy(em, user.id), {
+    lock: true,
+  });
   if (first !== undefined) throw first;
 }
 
 /**
  * The reasons not to erase a locked user: oneself, the last administrator, somebody who is erased already, a
  * transfer that goes on, and what others need.
+ * @param lock for an erasure that follows: administrators stay as they are until then
  */
 async function obstaclesOf(
   em: EntityManager,
   actor: Actor,
   user: UserAccount,
   owned: Owned,
+  { lock }: { lock: boolean },
 ): Promise<AppError[]> {
   if (user.erased_at) return [conflict('already_erased', 'The data of this user was erased before.')];
   const found: AppError[] = [];
   if (user.id === actor.id)
     found.push(conflict('own_account', 'Another administrator has to erase your data.'));
-  if (await isLastLocalAdmin(em, user.id)) found.push(lastAdmin());
+  if (await isLastLocalAdmin(em, user.id, { lock })) found.push(lastAdmin());
   const open = await em.execute(
     'select from transfer where finished_at is null and (from_id = ? or to_id = ?) limit 1',
     [user.id, user.id],
