@@ -163,6 +163,11 @@ test('an event source stays with its owner if the new holder has it, or its clie
   const path = `/event-sources/${done(await source({ client_id: client.client_id })).id}`;
   const other = done(await source({ team_id: team }));
   expect((await owner.client.patch(path, { team_id: team })).body.code).toBe('source_exists');
+  // Who is not in the team does not even learn what it has.
+  const stranger = await app.as(await app.createUser({ roles: ['builder'] }));
+  const own = done(await stranger.post('/event-sources', { source: '/till' }));
+  const foreign = await stranger.patch(`/event-sources/${own.id}`, { team_id: team });
+  expect(foreign).toMatchObject({ status: 422, body: { errors: [{ code: 'unknown_team' }] } });
   done(await owner.client.delete(`/event-sources/${other.id}`));
   expect(done(await owner.client.patch(path, { team_id: team })).client_id).toBe(client.client_id);
   const refused = await lead.client.patch(path, { team_id: null });
