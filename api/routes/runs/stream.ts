@@ -2,7 +2,7 @@
  * Streams a run's log as Server-Sent Events (WHATWG). The table is the truth; notifications only wake the
  * reader.
  */
-import { isTerminal, type RunStatus } from '../../../contracts/run-events.ts';
+import { isTerminal } from '../../../contracts/run-events.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { maySeeInside, maySeeRun, readInside, type InsideOfRun } from '../../../domain/runs/policy.ts';
 import { listEvents, getRunInside } from '../../../domain/runs/queries.ts';
