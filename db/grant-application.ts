@@ -9,7 +9,8 @@ export async function applicationRoles(query: Query): Promise<string[]> {
     `select distinct r.rolname as name
        from pg_default_acl d, aclexplode(d.defaclacl) a join pg_roles r on r.oid = a.grantee
       where d.defaclnamespace = current_schema()::regnamespace and d.defaclrole = current_user::regrole
-        and d.defaclobjtype = 'r' and a.privilege_type = 'INSERT' and not pg_has_role(r.oid, d.defaclrole, 'MEMBER')
+        and d.defaclobjtype = 'r' and a.privilege_type = 'INSERT'
+        and not pg_has_role(r.oid, d.defaclrole, 'MEMBER')
       order by name`,
   );
   return rows.map(({ name }) => name);

@@ -4,8 +4,8 @@ import { conflict, type AppError } from '../errors.ts';
 
 /**
  * Whether a user is the only active administrator with a password. Who asks in order to remove one holds a
- * lock until its commit, so of two administrators who remove each other at once the second sees what the first
- * has done.
+ * lock until its commit, so of two administrators who remove each other at once the second sees what the
+ * first has done.
  */
 export async function isLastLocalAdmin(
   em: EntityManager,

@@ -49,8 +49,8 @@ const PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 
 /**
- * Waits for the database and its schema. Returns once keys and store are verified, or when the store is unavailable; in that
- * case the store is verified later, in the background.
+ * Waits for the database and its schema. Returns once keys and store are verified, or when the store is
+ * unavailable; in that case the store is verified later, in the background.
  */
 async function settleStart(options: SettleOptions): Promise<void> {
   const { fork, files, keys, shared, logger, refuse } = options;
