@@ -29,7 +29,7 @@ export interface InsideOfRun extends RunOwner {
 }
 
 /** SQL: the columns of `InsideOfRun` of the run `r`. */
-export const INSIDE_COLUMNS = `r.owner_id, r.team_id, r.by_grant, r.parent_run_id,
+const INSIDE_COLUMNS = `r.owner_id, r.team_id, r.by_grant, r.parent_run_id,
   (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id, 'visibility', w.visibility)
      from workflow w where w.id = r.workflow_id) as workflow`;
 
