@@ -3,8 +3,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { newestRemoval } from './removals.ts';
 import { SYSTEM_ORIGIN, writeAudit } from './write.ts';
 
-/** 2,000 entries each; a trigger looks at every one, and a statement has 30 seconds. */
-const MAX_SEALS = 25;
+const MAX_SEALS = 100;
 
 /** What was removed, as the database has noted it. */
 interface Pruned {
@@ -18,7 +17,7 @@ interface Pruned {
 }
 
 /**
- * Removes the entries of at most 25 seals, and notes that in the log. Only one process does it at a time.
+ * Removes the entries of at most 100 seals, and notes that in the log. Only one process does it at a time.
  * @param days at least 30
  * @returns null if nothing is old enough
  */
