@@ -9,7 +9,7 @@ import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { holderOf, listedHolders, mayChange } from '../auth/ownership.ts';
 import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
-import { checkMove, moveObject } from '../teams/holding.ts';
+import { checkMove, giveTo } from '../teams/holding.ts';
 import type { EventSender } from './inbound.ts';
 
 export interface EventSource {
@@ -153,16 +153,16 @@ export async function moveSource(
   em: EntityManager,
   actor: Actor,
   source: EventSource,
-  team: string | null,
+  teamId: string | null,
 ): Promise<EventSource> {
   // First, so that nobody learns what a team that is not theirs has.
-  await checkMove(em, actor, source, team);
+  const team = await checkMove(em, actor, source, teamId);
   const taken = await em.execute<object[]>('select from event_source where holder_id = ? and source = ?', [
     team ?? actor.id,
     source.source,
   ]);
   if (taken.length > 0) throw alreadyThere();
-  const moved = await moveObject(em, actor, 'event_source', source, team);
+  const moved = await giveTo(em, actor, 'event_source', source, team);
   return { ...source, owner_id: moved.owner_id, team_id: moved.team_id };
 }
 

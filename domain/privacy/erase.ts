@@ -81,9 +81,8 @@ export async function planErasure(
 
 /** @throws 409 with the first reason not to erase a locked user */
 export async function checkErasable(em: EntityManager, actor: Actor, user: UserAccount): Promise<void> {
-  const [first] = await obstaclesOf(em, actor, user, await ownedBy(em, user.id), {
-    lock: true,
-  });
+  const owned = await ownedBy(em, user.id);
+  const [first] = await obstaclesOf(em, actor, user, owned, { lock: true });
   if (first !== undefined) throw first;
 }
 

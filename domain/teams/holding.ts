@@ -80,6 +80,9 @@ export async function checkMove(
   return team;
 }
 
+type Moved = { owner_id: string; team_id: string | null; holder_id: string };
+type MovableTable = 'agent' | 'workflow' | 'file' | 'delivery_target' | 'inbound_hook' | 'event_source';
+
 /**
  * Gives an object, whose row is locked, to a team, or with null to the actor, together with its history. A
  * member of the new team stays its owner. @throws 403 for those who may not move it, 422 for an unknown team
@@ -87,11 +90,21 @@ export async function checkMove(
 export async function moveObject(
   em: EntityManager,
   actor: Actor,
-  table: 'agent' | 'workflow' | 'file' | 'delivery_target' | 'inbound_hook' | 'event_source',
+  table: MovableTable,
   object: Movable,
   teamId: string | null,
-): Promise<{ owner_id: string; team_id: string | null; holder_id: string }> {
-  const team = await checkMove(em, actor, object, teamId);
+): Promise<Moved> {
+  return giveTo(em, actor, table, object, await checkMove(em, actor, object, teamId));
+}
+
+/** `moveObject` after `checkMove`, which has given the team. */
+export async function giveTo(
+  em: EntityManager,
+  actor: Actor,
+  table: MovableTable,
+  object: Movable,
+  team: string | null,
+): Promise<Moved> {
   const [kept] =
     team === null
       ? []
