@@ -9,6 +9,7 @@ import { changesOf } from '../domain/audit/changes.ts';
 import {
   auditEntry,
   writeAudit,
+  writeLastAudit,
   type AuditCredential,
   type AuditData,
   type AuditNote,
@@ -84,12 +85,22 @@ export class EndpointTrail implements AuditTrail {
     return JSON.stringify(auditEntry(originOf(this.#ctx), this.#entry(note)));
   }
 
-  /** Writes the request's entry, unless the handler has. A page or form that says no has changed nothing. */
-  async close(em: EntityManager, request: { body: unknown }, response: EndpointResponse): Promise<void> {
+  /**
+   * Writes the request's entry, unless the handler has. A page or form that says no has changed nothing.
+   * @param isLast nothing follows in the transaction, so the entry may commit it
+   */
+  async close(
+    em: EntityManager,
+    request: { body: unknown },
+    response: EndpointResponse,
+    isLast: boolean,
+  ): Promise<void> {
     if (this.#endpoint.audit === false || this.#endpoint.method === 'GET' || this.#written > 0) return;
     if (response.status >= 400) return;
     const data = dataOf(request.body, changedFields(em));
-    await this.write(em, merged({ data }, createdIn(this.#endpoint, response)));
+    const note = this.#entry(merged({ data }, createdIn(this.#endpoint, response)));
+    this.#written += 1;
+    await (isLast ? writeLastAudit : writeAudit)(em, originOf(this.#ctx), note);
   }
 
   #entry(note: Partial<AuditNote>): AuditNote {

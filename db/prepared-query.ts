@@ -7,8 +7,7 @@
 /** What a connection of the driver has, as far as it is needed here. */
 interface Connection {
   stream: { cork(): void; uncork(): void };
-  /** Texts of prepared statements by name; the driver adds to it. */
-  parsedStatements: Record<string, string | undefined>;
+  close(statement: { type: 'S'; name: string }): void;
   parse(statement: { name: string; text: string }): void;
   bind(values: { statement: string; values: readonly (string | null)[] }): void;
   describe(portal: { type: 'P'; name: string }): void;
@@ -40,9 +39,17 @@ export interface NamedStatement {
   name: string;
   text: string;
   values: readonly Value[];
+  /** Begins the transaction too, in the same message. */
+  begins: boolean;
+  /** Commits the transaction too. If that fails, so does the statement. */
+  commits: boolean;
 }
 
+/** The columns of each statement that has succeeded on a connection, by its name. */
 const known = new WeakMap<Connection, Map<string, Columns>>();
+
+const BEGIN = { name: 'cadenza_begin', text: 'begin' };
+const COMMIT = { name: 'cadenza_commit', text: 'commit' };
 
 /** The driver calls its methods by their names, and may replace `callback`. */
 export class PreparedQuery {
@@ -55,34 +62,52 @@ export class PreparedQuery {
   #columns: Columns | undefined;
   /** Of a value that cannot be parsed: the statement goes on. */
   #failure: Error | null = null;
+  /** The names of the statements that have not completed yet, in their order. */
+  readonly #open: string[];
 
   constructor(
-    { name, text, values }: NamedStatement,
+    { name, text, values, begins, commits }: NamedStatement,
     parserOf: ParserOf,
     callback: PreparedQuery['callback'],
   ) {
     this.name = name;
     this.text = text;
     this.values = values.map(textOf);
+    this.#open = [...(begins ? [BEGIN.name] : []), name, ...(commits ? [COMMIT.name] : [])];
     this.#parserOf = parserOf;
     this.callback = callback;
   }
 
   submit(connection: Connection): null {
-    const isParsed = connection.parsedStatements[this.name] !== undefined;
-    this.#columns = isParsed ? known.get(connection)?.get(this.name) : undefined;
-    // One write for all messages.
+    this.#columns = known.get(connection)?.get(this.name);
+    // One write for all messages. After a failure PostgreSQL passes over the rest of them.
     connection.stream.cork();
     try {
-      if (!isParsed) connection.parse({ name: this.name, text: this.text });
-      connection.bind({ statement: this.name, values: this.values });
-      if (this.#columns === undefined) connection.describe({ type: 'P', name: '' });
-      connection.execute({ portal: '' });
+      for (const name of this.#open) {
+        if (name === this.name) this.#send(connection, this, this.values);
+        else this.#send(connection, name === BEGIN.name ? BEGIN : COMMIT, []);
+      }
       connection.sync();
     } finally {
       connection.stream.uncork();
     }
     return null;
+  }
+
+  #send(
+    connection: Connection,
+    { name, text }: { name: string; text: string },
+    values: readonly (string | null)[],
+  ): void {
+    const isKnown = known.get(connection)?.has(name) ?? false;
+    if (!isKnown) {
+      // Of one that has failed at its first use, PostgreSQL may have the plan. To close none is no error.
+      connection.close({ type: 'S', name });
+      connection.parse({ name, text });
+    }
+    connection.bind({ statement: name, values });
+    if (!isKnown && name === this.name) connection.describe({ type: 'P', name: '' });
+    connection.execute({ portal: '' });
   }
 
   handleRowDescription({ fields }: { fields: readonly { name: string; dataTypeID: number }[] }): void {
@@ -104,13 +129,16 @@ export class PreparedQuery {
 
   /** Such as `INSERT 0 1` or `SELECT 5`. */
   handleCommandComplete({ text }: { text: string }, connection: Connection): void {
-    const words = text.split(' ');
-    this.#result.command = words[0] ?? '';
-    this.#result.rowCount = Number(words.at(-1));
+    const name = this.#open.shift() ?? this.name;
+    if (name === this.name) {
+      const words = text.split(' ');
+      this.#result.command = words[0] ?? '';
+      this.#result.rowCount = Number(words.at(-1));
+    }
     let ofConnection = known.get(connection);
     if (ofConnection === undefined) known.set(connection, (ofConnection = new Map()));
     // A statement without a result has no description.
-    ofConnection.set(this.name, this.#columns ?? NO_COLUMNS);
+    ofConnection.set(name, name === this.name ? (this.#columns ?? NO_COLUMNS) : NO_COLUMNS);
   }
 
   handleError(error: Error): void {

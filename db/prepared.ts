@@ -14,24 +14,38 @@ interface DriverClient {
   getTypeParser(typeId: number): (text: string) => unknown;
 }
 
-/** By the text that is sent. */
-const names = new Map<string, string>();
+/** By the text that the layers between hand on. */
+const statements = new Map<string, { name: string; text: string; commits: boolean }>();
+
+/** Tells the statement that commits from the same one that does not. */
+const AND_COMMIT = ' -- and commit';
 
 /** A statement with `?` for its values. Call it once for each text, when a module is loaded. */
 export class Prepared {
   readonly #sql: string;
-  readonly #name: string;
 
   constructor(sql: string) {
     let count = 0;
-    this.#sql = sql.replaceAll('?', () => `$${++count}`);
-    this.#name = `cadenza_${names.size}`;
-    names.set(this.#sql, this.#name);
+    const text = sql.replaceAll('?', () => `$${++count}`);
+    const name = `cadenza_${statements.size}`;
+    this.#sql = text;
+    statements.set(text, { name, text, commits: false });
+    statements.set(text + AND_COMMIT, { name, text, commits: true });
   }
 
   /** In the entity manager's transaction, if it has one. Arrays are given as `arrayLiteral`. */
   async execute<Row extends object>(em: EntityManager, values: readonly Value[]): Promise<Row[]> {
-    return em.isInTransaction() ? this.#inTransaction(em, values) : this.#alone(em, values);
+    return em.isInTransaction() ? inTransaction(em, this.#sql, values) : this.#alone(em, values);
+  }
+
+  /**
+   * As the last statement of a transaction that cannot fail any more: commits it too, in the same message.
+   * What the entity manager has changed is written before. Not within a nested transaction.
+   */
+  async executeAndCommit<Row extends object>(em: EntityManager, values: readonly Value[]): Promise<Row[]> {
+    if (!em.isInTransaction()) return this.#alone(em, values);
+    await em.flush();
+    return inTransaction(em, this.#sql + AND_COMMIT, values);
   }
 
   /** Without the layers of ORM and query builder, which take more time than the driver. */
@@ -44,35 +58,63 @@ export class Prepared {
       client.release();
     }
   }
-
-  async #inTransaction<Row extends object>(em: EntityManager, values: readonly Value[]): Promise<Row[]> {
-    const { rows } = await em.getKysely().executeQuery<Row>({
-      sql: this.#sql,
-      parameters: values,
-      query: { kind: 'RawNode', sqlFragments: [this.#sql], parameters: [] },
-      queryId: { queryId: this.#sql },
-    });
-    return rows;
-  }
 }
 
-/** Makes a client of the pool send prepared statements under their names. */
+async function inTransaction<Row extends object>(
+  em: EntityManager,
+  sql: string,
+  values: readonly Value[],
+): Promise<Row[]> {
+  const { rows } = await em.getKysely().executeQuery<Row>({
+    sql,
+    parameters: values,
+    query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] },
+    queryId: { queryId: sql },
+  });
+  return rows;
+}
+
+/**
+ * Makes a client of the pool send prepared statements under their names. A transaction begins with its first
+ * statement: `begin` is sent together with it, and one without statements is not sent.
+ */
 export function namePrepared(client: DriverClient): void {
   const query = client.query.bind(client);
   const parserOf: ParserOf = (typeId) => client.getTypeParser(typeId);
+  /** Of the transaction that the layers above believe to have: what of it the server does not know. */
+  let state: 'open' | 'to begin' | 'committed' = 'open';
   client.query = (...args) => {
     const [text, values] = args;
-    const name = typeof text === 'string' ? names.get(text) : undefined;
-    if (name === undefined) return query(...args);
+    if (text === 'begin') {
+      state = 'to begin';
+      return Promise.resolve(EMPTY);
+    }
+    if (text === 'commit' || text === 'rollback') {
+      const isOpen = state === 'open';
+      state = 'open';
+      return isOpen ? query(...args) : Promise.resolve(EMPTY);
+    }
+    if (state === 'committed') throw new Error('The transaction has been committed by its last statement.');
+    const begins = state === 'to begin';
+    if (begins) state = 'open';
+    const found = typeof text === 'string' ? statements.get(text) : undefined;
+    if (found === undefined) {
+      // It fails only with the connection, and so does what follows.
+      if (begins) Promise.resolve(query('begin')).catch(() => {});
+      return query(...args);
+    }
     // Only `Prepared` sends these texts.
-    const statement = { name, text: text as string, values: values as readonly Value[] };
+    const statement = { ...found, values: values as readonly Value[], begins };
     return new Promise<QueryResult>((resolve, reject) => {
       query(
         new PreparedQuery(statement, parserOf, (error, result) => {
-          if (result === undefined || error !== null) reject(error);
-          else resolve(result);
+          if (result === undefined || error !== null) return reject(error);
+          if (found.commits) state = 'committed';
+          resolve(result);
         }),
       );
     });
   };
 }
+
+const EMPTY: QueryResult = { command: '', rowCount: 0, rows: [] };

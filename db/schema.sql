@@ -1826,11 +1826,12 @@ create table run_task (
   usage jsonb,
   error json,
   items integer[],
+  awaited_run_id uuid,
   constraint run_task_pkey PRIMARY KEY (run_id, reference, visit),
   constraint run_task_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
 );
 CREATE INDEX run_task_agent ON public.run_task USING btree (agent_id, started_at) WHERE (agent_id IS NOT NULL);
-CREATE INDEX run_task_child ON public.run_task USING btree (child_run_id) WHERE ((child_run_id IS NOT NULL) AND (status = ANY (ARRAY['running'::text, 'waiting'::text])));
+CREATE INDEX run_task_child ON public.run_task USING btree (awaited_run_id) WHERE (awaited_run_id IS NOT NULL);
 CREATE INDEX run_task_order ON public.run_task USING btree (run_id, seq);
 CREATE TRIGGER run_task_ended AFTER UPDATE OF status ON public.run_task FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status) AND (new.type = ANY (ARRAY['agent'::text, 'http'::text, 'call'::text])))) EXECUTE FUNCTION notify_ended_call();
 
@@ -2021,7 +2022,6 @@ create table usage_record (
   constraint usage_record_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id)
 );
 CREATE INDEX usage_record_agent ON public.usage_record USING btree (agent_id, at);
-CREATE INDEX usage_record_fresh ON public.usage_record USING btree (id) WHERE (NOT folded);
 CREATE INDEX usage_record_fresh_at ON public.usage_record USING btree (at) WHERE (NOT folded);
 CREATE INDEX usage_record_run ON public.usage_record USING btree (run_id, task);
 CREATE INDEX usage_record_task ON public.usage_record USING btree (user_id, run_id, task);
@@ -2250,7 +2250,7 @@ create table write_pause (
 );
 
 -- function admit_run(p_owner uuid, p_team uuid, p_is_child boolean, p_limits jsonb) returns jsonb
--- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_quiet boolean DEFAULT false) returns jsonb
+-- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_quiet boolean DEFAULT false, p_task text DEFAULT NULL::text, p_visit integer DEFAULT NULL::integer, p_agent uuid DEFAULT NULL::uuid, p_version text DEFAULT NULL::text) returns jsonb
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
 -- function audit_door() returns trigger
 -- function audit_refuse() returns trigger

@@ -114,7 +114,7 @@ export async function claimKey(em: EntityManager, scope: IdempotencyScope): Prom
   };
 }
 
-/** Stores a 2xx response for 24 h, in the same transaction as the change. */
+/** Stores a 2xx response for 24 h, as the last statement of the change's transaction, and commits both. */
 export async function storeAnswer(
   em: EntityManager,
   scope: IdempotencyScope,
@@ -123,7 +123,7 @@ export async function storeAnswer(
   if (response.status < 200 || response.status > 299) {
     return;
   }
-  await KEEP.execute(em, [
+  await KEEP.executeAndCommit(em, [
     ...valuesOf(scope),
     scope.fingerprint,
     response.status,

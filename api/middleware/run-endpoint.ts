@@ -93,7 +93,7 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
       const response = await withNames(em, await endpoint.handler(c));
       readAll(c);
       checkOutgoing(deps, endpoint, response);
-      await audit.close(em, c, response);
+      await audit.close(em, c, response, scope === null);
       if (scope) await storeAnswer(em, scope, response);
       return { response, actions, replayed: false, c };
     };

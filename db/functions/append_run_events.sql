@@ -8,7 +8,8 @@
 -- `emits`; `notice`, if people are told of a human task.
 -- `p_projection` is the run's status, and what follows from it; it counts if its counter is newer than the
 -- row's. `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
--- the run has received. With `p_quiet` the caller tells the readers of the log.
+-- the run has received. With `p_quiet` the caller tells the readers of the log. `p_agent` is that of the task
+-- `p_task` in its visit `p_visit`, if the batch adds its row.
 --
 -- A run began when its log says so, hence no step of it is longer than the run. One plan for each connection:
 -- with others, each statement on the log would be planned again for its partitions.
@@ -16,7 +17,8 @@
 -- The result is `{closed: true}` where the run is over, else `signalled` and, each time that the run's events
 -- or tasks pass a multiple of 64, what its tree of runs has come to.
 create or replace function append_run_events(
-  p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_quiet boolean default false
+  p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_quiet boolean default false,
+  p_task text default null, p_visit int default null, p_agent uuid default null, p_version text default null
 ) returns jsonb
 language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -32,6 +34,7 @@ declare
   tree jsonb;
   taken boolean := false;
   signalled int := 0;
+  is_called boolean;
 begin
   select id, status, projection_counter, waiting_on, last_seq, parent_run_id, owner_id, root_run_id,
          workflow_id, task_count, last_tx
@@ -79,9 +82,10 @@ begin
     end if;
 
     if e.task_status is not null then
+      is_called := e.task = p_task and e.visit = p_visit;
       insert into run_task as t (run_id, reference, visit, seq, name, type, status, attempt, started_at,
-                                 finished_at, agent_id, agent_version, hitl_task_id, child_run_id, usage,
-                                 error, items)
+                                 finished_at, agent_id, agent_version, hitl_task_id, child_run_id,
+                                 awaited_run_id, usage, error, items)
       values (p_run, e.task, e.visit,
               case when e.starts then r.last_seq + added else 0 end,
               case when e.starts then coalesce(e.name, '') else '' end,
@@ -90,7 +94,11 @@ begin
               case when e.starts then coalesce(e.attempt, 1) else 1 end,
               case when e.starts then e.at else clock_timestamp() end,
               case when e.ends then e.at end,
-              e.agent_id, e.agent_version, e.hitl_task_id, e.child_run_id, e.usage, e.error,
+              coalesce(e.agent_id, case when is_called then p_agent end),
+              coalesce(e.agent_version, case when is_called then p_version end),
+              e.hitl_task_id, e.child_run_id,
+              case when e.task_status in ('running', 'waiting') then e.child_run_id end,
+              e.usage, e.error,
               case when e.starts and e.items is not null
                    then array(select n::int from json_array_elements_text(e.items) n) end)
       on conflict (run_id, reference, visit) do update set
@@ -100,6 +108,8 @@ begin
         agent_version = coalesce(excluded.agent_version, t.agent_version),
         hitl_task_id = coalesce(excluded.hitl_task_id, t.hitl_task_id),
         child_run_id = coalesce(excluded.child_run_id, t.child_run_id),
+        awaited_run_id = case when excluded.status in ('running', 'waiting')
+                              then coalesce(excluded.child_run_id, t.child_run_id) end,
         usage = coalesce(excluded.usage, t.usage),
         error = coalesce(excluded.error, t.error);
     end if;

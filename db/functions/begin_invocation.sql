@@ -40,7 +40,12 @@ begin
     return json_build_object(
       'closed', not exists (select from run where id = p_run and not run_is_over(status)), 'conflict', true);
   end if;
-  appended := append_run_events(p_run, p_events, p_projection, p_acks, p_quiet);
+  if p_pin is not null then
+    select p.agent_id, p.version, p.snapshot into pinned_agent, pinned_version, pinned_snapshot
+      from run_pin p where p.run_id = p_run and p.reference = p_pin;
+  end if;
+  appended := append_run_events(
+    p_run, p_events, p_projection, p_acks, p_quiet, p_task, p_visit, pinned_agent, pinned_version);
   if (appended ->> 'closed')::boolean then
     return appended::json;
   end if;
@@ -74,34 +79,32 @@ begin
       overtaken := overtaken is distinct from false;
     end if;
   end if;
-  if p_pin is not null and not overtaken then
-    select p.agent_id, p.version, p.snapshot into pinned_agent, pinned_version, pinned_snapshot
-      from run_pin p where p.run_id = p_run and p.reference = p_pin;
-    if found then
-      update run_task set agent_id = pinned_agent, agent_version = pinned_version
-       where run_id = p_run and reference = p_task and visit = p_visit;
-      select json_build_object('status', a.status, 'limits', a.limits, 'visible',
-               a.visibility = 'public' or a.holder_id = coalesce(w.holder_id, r.owner_id)
-               or a.holder_id = any(rights_held(coalesce(w.holder_id, r.owner_id)))
-               or coalesce('admin' = any(u.roles), false)),
-             exists (select from budget b
-                      where b.subject_id = any(r.charged || r.owner_id || r.budget_id || pinned_agent)),
-             (select m.prices_version from maintenance m)
-        into agent_now, budgeted, prices
-        from agent a, run r
-        left join workflow w on w.id = r.workflow_id
-        left join user_account u on u.id = coalesce(w.holder_id, r.owner_id)
-       where a.id = pinned_agent and r.id = p_run;
-      -- Once a second at most, so that runs do not queue for one row.
-      update agent set last_used = clock_timestamp()
-       where id = pinned_agent and (last_used is null or last_used < clock_timestamp() - interval '1 second');
-    end if;
+  if pinned_agent is not null and not overtaken then
+    -- A row that was there before the batch, such as that of a task which calls again.
+    update run_task set agent_id = pinned_agent, agent_version = pinned_version
+     where run_id = p_run and reference = p_task and visit = p_visit
+       and (agent_id, agent_version) is distinct from (pinned_agent, pinned_version);
+    select json_build_object('status', a.status, 'limits', a.limits, 'visible',
+             a.visibility = 'public' or a.holder_id = coalesce(w.holder_id, r.owner_id)
+             or a.holder_id = any(rights_held(coalesce(w.holder_id, r.owner_id)))
+             or coalesce('admin' = any(u.roles), false)),
+           exists (select from budget b
+                    where b.subject_id = any(r.charged || r.owner_id || r.budget_id || pinned_agent)),
+           (select m.prices_version from maintenance m)
+      into agent_now, budgeted, prices
+      from agent a, run r
+      left join workflow w on w.id = r.workflow_id
+      left join user_account u on u.id = coalesce(w.holder_id, r.owner_id)
+     where a.id = pinned_agent and r.id = p_run;
+    -- Once a second at most, so that runs do not queue for one row.
+    update agent set last_used = clock_timestamp()
+     where id = pinned_agent and (last_used is null or last_used < clock_timestamp() - interval '1 second');
   end if;
   -- json, not jsonb: keys of users' data keep their order.
   return json_build_object(
     'closed', false, 'signalled', appended -> 'signalled', 'tree', appended -> 'tree',
     'claim', claim, 'overtaken', overtaken, 'claimed_before', claimed_before,
     'result', earlier_result, 'error', earlier_error, 'other_input', other_input,
-    'snapshot', pinned_snapshot, 'agent', agent_now,
+    'snapshot', case when not overtaken then pinned_snapshot end, 'agent', agent_now,
     'budgeted', budgeted, 'prices_version', prices);
 end $$;

@@ -25,7 +25,7 @@ begin
   insert into run_hour_change (run_id, owner_id, workflow_id, change, at, length_ms)
   values (p_run, ended.owner_id, ended.workflow_id, p_status, ended.finished_at,
           case when p_status = 'completed' then (extract(epoch from ended.length) * 1000)::bigint end);
-  update run_task set status = p_task_status, finished_at = clock_timestamp()
+  update run_task set status = p_task_status, finished_at = clock_timestamp(), awaited_run_id = null
    where run_id = p_run and run_task_is_unfinished(status);
   update a2a_task set state = p_a2a_state, state_at = clock_timestamp(), paused = false
    where id = p_run and (state, paused) is distinct from (p_a2a_state, false);

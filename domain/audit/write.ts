@@ -92,11 +92,17 @@ const INSERT = new Prepared(
 );
 
 export async function writeAudit(em: EntityManager, origin: AuditOrigin, note: AuditNote): Promise<void> {
+  await INSERT.execute(em, valuesOf(origin, note));
+}
+
+/** As the last statement of its transaction: commits it too (`Prepared.executeAndCommit`). */
+export async function writeLastAudit(em: EntityManager, origin: AuditOrigin, note: AuditNote): Promise<void> {
+  await INSERT.executeAndCommit(em, valuesOf(origin, note));
+}
+
+function valuesOf(origin: AuditOrigin, note: AuditNote): (string | null)[] {
   const entry = auditEntry(origin, note);
-  await INSERT.execute(
-    em,
-    COLUMNS.map((name) => entry[name]),
-  );
+  return COLUMNS.map((name) => entry[name]);
 }
 
 /** The columns of an entry, `data` as the text of its JSON, for a statement that writes other rows too. */

@@ -103,11 +103,10 @@ export async function takeUnappliedSignals(em: EntityManager, limit: number): Pr
         where d.applied_at is null and d.received_at < clock_timestamp() - interval '1 minute'
           and ${isOneOf('r.status', ADVANCING_STATUSES)}
        union all
-       select s.id from run_task t join run c on c.id = t.child_run_id join run r on r.id = t.run_id
+       select s.id from run_task t join run c on c.id = t.awaited_run_id join run r on r.id = t.run_id
          join run_signal s on s.run_id = t.run_id and s.kind = 'child.done'
                           and s.payload ->> 'child_run_id' = c.id::text
-        where ${isOneOf('t.status', WAITING_TASK_STATUSES)}
-          and ${isOneOf('c.status', TERMINAL_STATUSES)}
+        where ${isOneOf('c.status', TERMINAL_STATUSES)}
           and s.received_at < clock_timestamp() - interval '1 minute'
           and ${isOneOf('r.status', ADVANCING_STATUSES)}
        union all

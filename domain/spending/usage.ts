@@ -140,7 +140,7 @@ export async function foldUsage(em: EntityManager, heartbeat: () => void = () =>
     const [row] = await em.execute<{ folded: number }[]>(
       `with taken as (
          update usage_record set folded = true
-          where id in (select id from usage_record where not folded order by id limit ?
+          where id in (select id from usage_record where not folded order by at limit ?
                           for update skip locked)
          returning user_id, (at at time zone 'UTC')::date as day, workflow_id, agent_id, model,
                    at, ${OF_RECORDS}),

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
 
 import { UNDECIDED } from '../../../contracts/hitl.ts';
-import { LIVE_STATUSES, UNDER_WAY_STATUSES, WAITING_TASK_STATUSES } from '../../../contracts/run-events.ts';
+import { LIVE_STATUSES, UNDER_WAY_STATUSES } from '../../../contracts/run-events.ts';
 import { isLowercaseUuid, isUuid } from '../../../contracts/uuid.ts';
 import {
   arrayLiteral,
@@ -51,7 +51,7 @@ describe('lists of constants', () => {
 
   it('are those of the partial indexes, which PostgreSQL uses for the same list only', () => {
     const schema = readFileSync(join(root, 'db/schema.sql'), 'utf8');
-    const lists = [LIVE_STATUSES, UNDER_WAY_STATUSES, UNDECIDED, WAITING_TASK_STATUSES];
+    const lists = [LIVE_STATUSES, UNDER_WAY_STATUSES, UNDECIDED];
     const indexed = schema
       .split('\n')
       .filter((line) => line.startsWith('CREATE INDEX'))

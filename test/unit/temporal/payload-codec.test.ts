@@ -48,7 +48,7 @@ describe('a payload', () => {
     ['stored', big(140_000)],
     ['large', big(800_000)],
   ])('comes back as it was: %s', async (_name, value) => {
-    const { codec } = setUp();
+    const { codec, stored } = setUp();
     const encoded = await codec.encode([payloadOf(value), payloadOf({ nested: [value] })]);
     for (const payload of encoded) {
       expect(Buffer.from(payload.metadata?.['encoding'] ?? []).toString()).toBe('binary/encrypted');
@@ -56,7 +56,37 @@ describe('a payload', () => {
       expect(everything(payload)).not.toContain('secret plan');
       expect(payload.data?.length).toBeLessThanOrEqual(64 * 1024 + 100);
     }
-    expect((await codec.decode(encoded)).map(valueOf)).toEqual([value, { nested: [value] }]);
+    // By the process that encrypted it, which remembers it for once, and by another one.
+    const other = createPayloadCodec({
+      keys: [one],
+      store: { put: async () => {}, get: async (digest) => stored.get(digest) ?? null },
+    });
+    for (const reader of [codec, codec, other])
+      expect((await reader.decode(encoded)).map(valueOf)).toEqual([value, { nested: [value] }]);
+  });
+
+  test('of this process is recognized only as a whole, and in its own workflow', async () => {
+    const { codec } = setUp();
+    const [payload] = await codec.encode([payloadOf('the secret plan')], inActivity('a'));
+    const data = Buffer.from(payload?.data ?? []);
+    const changed = Buffer.from(data);
+    changed[data.length - 1] = (changed[data.length - 1] ?? 0) ^ 1;
+    const other = { ...payload?.metadata, 'workflow-id': Buffer.from('run-b') };
+    const refused = [
+      codec.decode([{ ...payload, data: changed }], inActivity('a')),
+      codec.decode([{ ...payload, data: data.subarray(0, 12) }], inActivity('a')),
+      codec.decode([{ ...payload, metadata: other }], inActivity('b')),
+      codec.decode([payload!], inActivity('b')),
+    ];
+    for (const attempt of refused) await expect(attempt).rejects.toThrow(PayloadRefusedError);
+    expect((await codec.decode([payload!], inActivity('a'))).map(valueOf)).toEqual(['the secret plan']);
+  });
+
+  test('of this process is still readable after many others', async () => {
+    const { codec } = setUp();
+    const values = Array.from({ length: 1_000 }, (_unused, index) => index);
+    const encoded = await codec.encode(values.map(payloadOf));
+    expect((await codec.decode(encoded)).map(valueOf)).toEqual(values);
   });
 
   test('without a value is not encrypted', async () => {
