@@ -1,6 +1,6 @@
 /**
- * Tells the readers of logs that runs have new events: at once, then every 50 ms at most, with one statement
- * for all runs of the process. PostgreSQL lets only one transaction that notifies commit at a time, so the
+ * Tells the readers of logs that runs have new events: after 5 ms, so that the call which they report goes
+ * out first, then every 50 ms at most, with one statement for all runs of the process. PostgreSQL lets only one transaction that notifies commit at a time, so the
  * appends of steps do not notify themselves. If the process dies before, readers see the events when they
  * look by themselves (`db/run-event-watcher.ts`).
  */
@@ -13,6 +13,7 @@ import { arrayLiteral } from '../db/sql.ts';
 /** The run has new events. Never throws. */
 export type Announce = (runId: string) => void;
 
+const FIRST_MS = 5;
 const PAUSE_MS = 50;
 /** PostgreSQL keeps the notifications of a transaction in memory. The rest waits for the next one. */
 const MAX_AT_ONCE = 1_000;
@@ -24,6 +25,7 @@ export function createAnnounce(deps: { orm: MikroORM; logger: Logger }): Announc
   const sendAll = async (): Promise<void> => {
     isSending = true;
     try {
+      await sleep(FIRST_MS, undefined, { ref: false });
       while (waiting.size > 0) {
         const ids = [...waiting].slice(0, MAX_AT_ONCE);
         for (const id of ids) waiting.delete(id);

@@ -4,13 +4,13 @@ import { isTerminal } from '../../../contracts/run-events.ts';
 import { AppError } from '../../../domain/errors.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { startWith } from '../../../domain/runs/dispatch.ts';
-import { getRun, getRunWithTail, getStartedRun } from '../../../domain/runs/queries.ts';
+import { getRunWithTail, getStartedRun } from '../../../domain/runs/queries.ts';
 import type { AppDeps } from '../../deps.ts';
 import { preferredWaitSeconds } from '../../conditional.ts';
 import { unauthorized } from '../../middleware/auth.ts';
 import { openerOf } from '../../streams/live-sessions.ts';
 import type { EndpointContext, EndpointResponse } from '../../endpoint.ts';
-import { presentRun, presentWithTail, TAIL_LIMITS, type RunPresenter } from './presenter.ts';
+import { presentWithTail, TAIL_LIMITS, type RunPresenter } from './presenter.ts';
 
 export function presenterOf({ env }: AppDeps, actor: Actor): RunPresenter {
   return {
@@ -88,11 +88,10 @@ export async function waitForEnd(
     }
     for (;;) {
       if (session.signal.aborted) throw unauthorized(ctx);
-      const em = deps.orm.em.fork();
-      const run = await getRun(em, actor, runId);
+      const { run, tail } = await getRunWithTail(deps.orm.em.fork(), actor, runId, TAIL_LIMITS);
       const left = until - performance.now();
       if (isTerminal(run.status) || left <= 0 || deps.isStopping())
-        return await presentRun(em, presenterOf(deps, actor), run);
+        return presentWithTail(presenterOf(deps, actor), run, tail);
       await watch.next(left);
     }
   } finally {
