@@ -1,8 +1,8 @@
 /**
  * Tells the readers of logs that runs have new events: after 5 ms, so that the call which they report goes
- * out first, then every 50 ms at most, with one statement for all runs of the process. PostgreSQL lets only one transaction that notifies commit at a time, so the
- * appends of steps do not notify themselves. If the process dies before, readers see the events when they
- * look by themselves (`db/run-event-watcher.ts`).
+ * out first, then every 50 ms at most, with one statement for all runs of the process. PostgreSQL lets only
+ * one transaction that notifies commit at a time, so the appends of steps do not notify themselves. If the
+ * process dies before, readers see the events when they look by themselves (`db/run-event-watcher.ts`).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MikroORM } from '@mikro-orm/postgresql';

@@ -8,14 +8,12 @@ const HUMAN_HELP = {
   decide: 'From the creation of a human task to its decision, of tasks decided since midnight (UTC)',
 };
 
-export function dayText({ workflows, agents, humans, eventLagSeconds }: DayFigures): string {
-  const ofAgents = (name: string, help: string, value: (agent: (typeof agents)[number]) => number) =>
-    metric(
-      `agent_${name}`,
-      'counter',
-      `${help} since midnight (UTC)`,
-      agents.map((agent) => `{agent="${agent.agent}"} ${value(agent)}`),
-    );
+export function dayText(figures: DayFigures): string {
+  const { workflows, agents, spending, humans, eventLagSeconds } = figures;
+  const used = [
+    ...USED.map(([name, help, value]) => ofUsed(`agent_${name}`, help, 'agent', agents, value)),
+    ...USED.map(([name, help, value]) => ofUsed(`workflow_${name}`, help, 'workflow', spending, value)),
+  ];
   return [
     metric(
       'workflow_runs_total',
@@ -37,16 +35,33 @@ export function dayText({ workflows, agents, humans, eventLagSeconds }: DayFigur
         total_seconds,
       })),
     ),
-    ofAgents('metered_calls_total', 'Calls whose usage was booked', ({ invocations }) => invocations),
-    ofAgents('input_tokens_total', 'Tokens that were read', ({ input_tokens: tokens }) => tokens),
-    ofAgents('output_tokens_total', 'Tokens that were written', ({ output_tokens: tokens }) => tokens),
-    ofAgents('cost_usd_total', 'US dollars that were spent', ({ cost_usd: cost }) => cost),
+    ...used,
     ofPeople(humans, 'claim'),
     ofPeople(humans, 'decide'),
     metric('event_lag_seconds', 'gauge', 'Age of the oldest event that deliveries were not looked for', [
       ` ${eventLagSeconds}`,
     ]),
   ].join('');
+}
+
+type Used = Omit<DayFigures['agents'][number], 'agent'>;
+
+const USED: readonly [name: string, help: string, value: (used: Used) => number][] = [
+  ['metered_calls_total', 'Calls of agents whose usage was booked', (used) => used.invocations],
+  ['input_tokens_total', 'Tokens that were read', (used) => used.input_tokens],
+  ['output_tokens_total', 'Tokens that were written', (used) => used.output_tokens],
+  ['cost_usd_total', 'US dollars that were spent', (used) => used.cost_usd],
+];
+
+function ofUsed<Label extends string>(
+  name: string,
+  help: string,
+  label: Label,
+  series: readonly (Used & Record<Label, string>)[],
+  value: (used: Used) => number,
+): string {
+  const lines = series.map((used) => `{${label}="${used[label]}"} ${value(used)}`);
+  return metric(name, 'counter', `${help} since midnight (UTC)`, lines);
 }
 
 function ofPeople(humans: readonly HumanDay[], what: HumanDay['what']): string {

@@ -21,6 +21,7 @@ const SOURCES = {
   decided_by_name: ['decided_by'],
   created_by_name: ['created_by'],
   added_by_name: ['added_by'],
+  started_by_name: ['started_by'],
   paused_by_name: ['paused_by'],
   runner_names: ['runners', 'users'],
 } as const;

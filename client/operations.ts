@@ -559,6 +559,8 @@ export type BudgetState = {
   /** Of the subject; of a run that of its workflow. */
   name: string | null;
   owner_id: string | null;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   /** That holds the agent or workflow. */
   team_id: string | null;
   max_cost_usd: number | null;
@@ -1186,6 +1188,8 @@ export type Evaluation = {
   /** The evaluation whose cases it tries again; the results of the others are taken over. */
   retry_of: string | null;
   started_by: string;
+  /** Display name, or else username; null without a person. */
+  started_by_name?: string | null;
   versions: string[];
   judge: EvaluationJudge | null;
   checks: EvaluationCheck[];
@@ -1684,6 +1688,8 @@ export type IssuerMachine = {
   name: string;
   /** The account as which the program acts. */
   user_id: string;
+  /** Display name, or else username; null without a person. */
+  user_name?: string | null;
   claims: Record<string, string>;
   /** What the program may do; null: all that the account may. */
   scopes: string[] | null;
@@ -2069,6 +2075,8 @@ export type NewWebhook = WebhookFields & {
 export type NewWorkerToken = {
   id: string;
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   name: string;
   /** The agents that it serves. */
   agent_ids: string[];
@@ -2403,6 +2411,8 @@ export type ReceivedEventFields = {
   id: string;
   /** A user or a team. */
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   team_id: string | null;
   source: string;
   event_id: string;
@@ -3344,6 +3354,8 @@ export type Words = string[] | null;
 export type WorkerToken = {
   id: string;
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   name: string;
   /** The agents that it serves. */
   agent_ids: string[];

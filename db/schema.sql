@@ -1071,6 +1071,7 @@ create table inbound_event (
   constraint inbound_event_hook_id_fkey FOREIGN KEY (hook_id) REFERENCES inbound_hook(id) ON DELETE SET NULL
 );
 CREATE INDEX inbound_event_hook ON public.inbound_event USING btree (hook_id) WHERE (hook_id IS NOT NULL);
+CREATE INDEX inbound_event_named ON public.inbound_event USING btree (owner_id, event_id, received_at, id);
 CREATE INDEX inbound_event_owner ON public.inbound_event USING btree (owner_id, received_at, id);
 CREATE INDEX inbound_event_received ON public.inbound_event USING btree (received_at);
 CREATE INDEX inbound_event_tx ON public.inbound_event USING btree (owner_id, tx);
@@ -1177,6 +1178,7 @@ CREATE INDEX job_agent ON public.job USING btree (agent_id, id);
 CREATE INDEX job_failed ON public.job USING btree (agent_id, outcome, id) WHERE (outcome = ANY (ARRAY['failed'::text, 'timed_out'::text, 'cancelled'::text]));
 CREATE INDEX job_held ON public.job USING btree (agent_id, available_at) WHERE ((finished_at IS NULL) AND (kind = 'worker'::text) AND (holder IS NOT NULL));
 CREATE INDEX job_leased ON public.job USING btree (available_at) WHERE ((finished_at IS NULL) AND (holder IS NOT NULL));
+CREATE INDEX job_queue ON public.job USING btree (agent_id, queue, id);
 CREATE INDEX job_untaken ON public.job USING btree (finished_at) WHERE ((finished_at IS NOT NULL) AND (taken_at IS NULL));
 CREATE INDEX job_waiting ON public.job USING btree (agent_id, id) WHERE ((finished_at IS NULL) AND (kind = 'worker'::text) AND (holder IS NULL));
 CREATE INDEX job_waiting_in ON public.job USING btree (agent_id, queue, id) WHERE ((finished_at IS NULL) AND (kind = 'worker'::text) AND (holder IS NULL));

@@ -19,13 +19,22 @@ interface WorkflowDay {
   lengths: number[];
 }
 
-interface AgentDay {
-  /** The agent's id, `none` or `other`. */
-  agent: string;
+/** What calls of agents used. */
+interface Used {
   invocations: number;
   input_tokens: number;
   output_tokens: number;
   cost_usd: number;
+}
+
+interface AgentDay extends Used {
+  /** The agent's id, `none` or `other`. */
+  agent: string;
+}
+
+/** What the calls of its runs used, labelled as `WorkflowDay`. */
+interface SpendingDay extends Used {
+  workflow: string;
 }
 
 /** Human tasks of a workflow that were claimed first or decided, by how long that took. */
@@ -40,6 +49,7 @@ export interface HumanDay {
 export interface DayFigures {
   workflows: WorkflowDay[];
   agents: AgentDay[];
+  spending: SpendingDay[];
   humans: HumanDay[];
   /** How long the oldest event of runs has been waiting to be looked at for deliveries; 0 if none does. */
   eventLagSeconds: number;
@@ -55,8 +65,9 @@ export async function readDayFigures(em: EntityManager, labels: number): Promise
   const workflows = await workflowsOfDay(em, labels);
   const named = workflows.map(({ workflow }) => workflow).filter((workflow) => workflow !== 'other');
   const agents = await agentsOfDay(em, labels);
+  const spending = await spendingOfDay(em, named);
   const humans = await humansOfDay(em, named);
-  return { workflows, agents, humans, eventLagSeconds: await eventLag(em) };
+  return { workflows, agents, spending, humans, eventLagSeconds: await eventLag(em) };
 }
 
 async function workflowsOfDay(em: EntityManager, labels: number): Promise<WorkflowDay[]> {
@@ -95,27 +106,45 @@ function columnOf({ column }: (typeof RUN_LENGTHS)[number]): string {
   return column;
 }
 
+/** SQL: what was used today, by user, workflow, agent and model or call. */
+const USED_TODAY = `
+  select workflow_id, agent_id, coalesce(first_at, ${DAY}) as first_at, invocations, input_tokens,
+         output_tokens, cost_usd
+    from usage_day where day = (clock_timestamp() at time zone 'UTC')::date
+  union all
+  select workflow_id, agent_id, at, 1, input_tokens, output_tokens, coalesce(cost_usd, 0)
+    from usage_record where not folded and at >= ${DAY}`;
+
+const SUMS_OF_USED = `sum(invocations)::float8 as invocations, sum(input_tokens)::float8 as input_tokens,
+  sum(output_tokens)::float8 as output_tokens, sum(cost_usd)::float8 as cost_usd`;
+
 function agentsOfDay(em: EntityManager, labels: number): Promise<AgentDay[]> {
   return em.execute(
-    `with counted as (
-       select agent_id, coalesce(first_at, ${DAY}) as first_at, invocations, input_tokens, output_tokens,
-              cost_usd
-         from usage_day where day = (clock_timestamp() at time zone 'UTC')::date
-       union all
-       select agent_id, at, 1, input_tokens, output_tokens, coalesce(cost_usd, 0)
-         from usage_record where not folded and at >= ${DAY}),
-     summed as (
+    `with summed as (
        select agent_id, sum(invocations) as invocations, sum(input_tokens) as input_tokens,
               sum(output_tokens) as output_tokens, sum(cost_usd) as cost_usd,
               row_number() over (order by min(first_at), agent_id) as place
-         from counted group by agent_id)
+         from (${USED_TODAY}) used group by agent_id)
      select case when place > ? then 'other' else coalesce(agent_id::text, 'none') end as agent,
-            sum(invocations)::float8 as invocations, sum(input_tokens)::float8 as input_tokens,
-            sum(output_tokens)::float8 as output_tokens, sum(cost_usd)::float8 as cost_usd
+            ${SUMS_OF_USED}
        from summed group by 1 order by 1`,
     [labels],
   );
 }
+
+function spendingOfDay(em: EntityManager, named: readonly string[]): Promise<SpendingDay[]> {
+  return em.execute(
+    `select ${labelOf('workflow_id')} as workflow, ${SUMS_OF_USED}
+       from (${USED_TODAY}) used group by 1 order by 1`,
+    [arrayLiteral(named)],
+  );
+}
+
+/** SQL with a value, the list of those that have a label of their own. */
+const labelOf = (column: string): string =>
+  `case when ${column} is null then 'none'
+        when ${column}::text = any (?::text[]) then ${column}::text
+        else 'other' end`;
 
 /** Copies of before wrote the last claim only. */
 const FIRST_CLAIM = 'coalesce(first_claimed_at, claimed_at)';
@@ -129,10 +158,8 @@ async function humansOfDay(em: EntityManager, named: readonly string[]): Promise
        select t.workflow_id, 'decide', extract(epoch from d.decided_at - t.created_at)::float8
          from hitl_decision d join hitl_task t on t.id = d.task_id
         where d.decided_at >= ${DAY})
-     select case when workflow_id is null then 'none'
-                 when workflow_id::text = any (?::text[]) then workflow_id::text
-                 else 'other' end as workflow,
-            what, width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at,
+     select ${labelOf('workflow_id')} as workflow, what,
+            width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at,
             sum(seconds)::float8 as seconds, count(*)::int as count
        from took group by 1, 2, 3 order by 1, 2, 3`,
     [arrayLiteral(named)],

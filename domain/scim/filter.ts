@@ -14,6 +14,8 @@ export interface Attribute {
   type: 'text' | 'exact' | 'boolean' | 'time';
   /** Another condition that holds for a value that the attribute equals. */
   equals?: (value: string) => Condition;
+  /** Holds for all whose attribute equals a value, and more, and finds them by index. */
+  among?: (value: string) => Condition;
 }
 
 export interface Condition {
@@ -77,7 +79,7 @@ function attributeOf(path: string, attributes: ReadonlyMap<string, Attribute>): 
 
 const ORDER = { gt: '>', ge: '>=', lt: '<', le: '<=' } as const;
 
-function compare({ op, compValue }: Compare, { sql, type, equals }: Attribute): Condition {
+function compare({ op, compValue }: Compare, { sql, type, equals, among }: Attribute): Condition {
   if (compValue === null) return { sql: `(${sql}) is ${op === 'ne' ? 'not ' : ''}null`, values: [] };
   if (type === 'boolean') return compareBoolean(op, compValue, sql);
   const text = String(compValue);
@@ -90,8 +92,12 @@ function compare({ op, compValue }: Compare, { sql, type, equals }: Attribute): 
   }
   const [left, right] = type === 'text' ? [`lower(${sql})`, 'lower(?)'] : [`(${sql})::text`, '?'];
   switch (op) {
-    case 'eq':
-      return either({ sql: `${left} = ${right}`, values: [text] }, equals?.(text));
+    case 'eq': {
+      const same = either({ sql: `${left} = ${right}`, values: [text] }, equals?.(text));
+      const some = among?.(text);
+      if (some === undefined) return same;
+      return { sql: `(${some.sql} and ${same.sql})`, values: [...some.values, ...same.values] };
+    }
     case 'ne': {
       const same = either({ sql: `${left} = ${right}`, values: [text] }, equals?.(text));
       return { sql: `(${same.sql}) is not true`, values: same.values };

@@ -41,7 +41,6 @@ export const COLUMNS = `u.id, i.id as identity_id, ${USER_NAME} as user_name, i.
 
 const ATTRIBUTES: readonly (readonly [string, Attribute])[] = [
   ['id', { sql: 'u.id', type: 'exact' }],
-  ['username', { sql: USER_NAME, type: 'text', equals: hasName }],
   ['displayname', { sql: 'u.display_name', type: 'text' }],
   ['active', { sql: `(u.status = 'active')`, type: 'boolean' }],
   ['emails', { sql: 'u.email', type: 'text' }],
@@ -55,11 +54,69 @@ const ATTRIBUTES: readonly (readonly [string, Attribute])[] = [
 
 /** What filters may name. Who has only logged in so far is found by what the issuer said then. */
 export function userAttributes(issuer: Issuer): ReadonlyMap<string, Attribute> {
-  const hasExternalId = (id: string): Condition => hasId(issuer, id);
   return new Map<string, Attribute>([
     ...ATTRIBUTES,
-    ['externalid', { sql: 'i.external_id', type: 'exact', equals: hasExternalId }],
+    [
+      'username',
+      {
+        sql: USER_NAME,
+        type: 'text',
+        equals: hasName,
+        among: (name) => among(armsOfName(issuer, name)),
+      },
+    ],
+    [
+      'externalid',
+      {
+        sql: 'i.external_id',
+        type: 'exact',
+        equals: (id) => hasId(issuer, id),
+        among: (id) => among(armsOfId(issuer, id)),
+      },
+    ],
   ]);
+}
+
+/** Which identities may have this name, of whichever kind. Each arm has an index. */
+function armsOfName(issuer: Issuer, name: string): Condition[] {
+  return [
+    {
+      sql: `select c.id from user_identity c
+             where c.issuer_id = ? and lower(c.user_name) = lower(?) and c.removed_at is null`,
+      values: [issuer.id, name],
+    },
+    {
+      sql: `select c.id from user_identity c where c.issued_names @> ?::text[]`,
+      values: [arrayLiteral([name.toLowerCase()])],
+    },
+    {
+      sql: `select c.id from user_account a join user_identity c on c.user_id = a.id and c.issuer_id = ?
+             where lower(a.username) = lower(?)`,
+      values: [issuer.id, name],
+    },
+  ];
+}
+
+/** The same for an identifier. */
+function armsOfId(issuer: Issuer, id: string): Condition[] {
+  return [
+    {
+      sql: `select c.id from user_identity c where c.issuer_id = ? and c.external_id = ?`,
+      values: [issuer.id, id],
+    },
+    {
+      sql: `select c.id from user_identity c where c.issued_ids && ?::text[]`,
+      values: [arrayLiteral(issuedIdsOf(issuer, id))],
+    },
+  ];
+}
+
+function among(arms: readonly Condition[]): Condition {
+  return {
+    // PostgreSQL takes an array for short, and looks its elements up.
+    sql: `i.id = any (array(${arms.map(({ sql }) => sql).join(' union all ')}))`,
+    values: arms.flatMap(({ values }) => values),
+  };
 }
 
 function hasName(name: string): Condition {
@@ -87,15 +144,18 @@ export async function refuseTaken(
   const isOwn = 'u.issuer_id is not distinct from i.issuer_id';
   const name = hasName(userName);
   const id: Condition = externalId ? hasId(issuer, externalId) : { sql: 'false', values: [] };
+  const some = among([...armsOfName(issuer, userName), ...(externalId ? armsOfId(issuer, externalId) : [])]);
   const [taken] = await em.execute<{ by_id: boolean; is_own: boolean }[]>(
     `select ${isOwn} as is_own, coalesce(i.external_id = ?, false) or ${id.sql} as by_id
        from user_identity i join user_account u on u.id = i.user_id
-      where i.issuer_id = ? and i.removed_at is null and i.id is distinct from ?::uuid
+      where ${some.sql}
+        and i.issuer_id = ? and i.removed_at is null and i.id is distinct from ?::uuid
         and (${isOwn} and lower(${USER_NAME}) = lower(?) or i.external_id = ? or ${name.sql} or ${id.sql})
       limit 1`,
     [
       externalId ?? null,
       ...id.values,
+      ...some.values,
       issuer.id,
       exceptId,
       userName,

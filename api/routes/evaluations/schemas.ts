@@ -10,6 +10,7 @@ import {
 import { MARKS } from '../../../domain/evaluations/results.ts';
 import { DRAFT } from '../../../domain/registry/choose-version.ts';
 import { isVersionRange } from '../../../language/definition/version-range.ts';
+import { personName } from '../../person-names.ts';
 import { text, timestamp, uuid } from '../../schemas.ts';
 import { dslErrorSchema } from '../runs/schemas.ts';
 
@@ -144,6 +145,7 @@ export const evaluationRecord = z
       description: 'The evaluation whose cases it tries again; the results of the others are taken over.',
     }),
     started_by: uuid,
+    started_by_name: personName,
     versions: z.array(z.string()),
     judge: z
       .object({

@@ -11,6 +11,7 @@ import {
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { listedRecord, presentListed } from '../../listed.ts';
 import { readPage, type ListOrder } from '../../paging.ts';
+import { personName } from '../../person-names.ts';
 import { idParams, instant, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 import { cloudEventSchema } from './cloud-event-body.ts';
 
@@ -31,6 +32,7 @@ const receivedRecord = z
   .object({
     id: uuid,
     owner_id: uuid.meta({ description: 'A user or a team.' }),
+    owner_name: personName,
     team_id: uuid.nullable(),
     source: z.string(),
     event_id: z.string(),

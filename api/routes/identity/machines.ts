@@ -14,6 +14,7 @@ import {
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
+import { personName } from '../../person-names.ts';
 import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 import { scopeList } from '../users/tokens.ts';
 import { tags } from './schemas.ts';
@@ -35,6 +36,7 @@ const machineRecord = z
     id: uuid,
     name: z.string(),
     user_id: uuid.meta({ description: 'The account as which the program acts.' }),
+    user_name: personName,
     claims: z.record(z.string(), z.string()),
     scopes: z
       .array(z.string())

@@ -8,6 +8,7 @@ import { MAX_COUNTED, type QueueState } from '../../../domain/jobs/lists.ts';
 import { MAX_POLLED, type TakenJob } from '../../../domain/jobs/work.ts';
 import type { WorkerToken } from '../../../domain/jobs/worker-tokens.ts';
 import { traceAttributes, traceTextsOfRun } from '../../../tracing/run-context.ts';
+import { personName } from '../../person-names.ts';
 import { jsonObject, text, timestamp, uuid } from '../../schemas.ts';
 
 const MAX_WAIT_SECONDS = 60;
@@ -234,6 +235,7 @@ export const tokenRecord = z
   .object({
     id: uuid,
     owner_id: uuid,
+    owner_name: personName,
     name: z.string(),
     agent_ids: z.array(uuid).meta({ description: 'The agents that it serves.' }),
     created_at: timestamp,

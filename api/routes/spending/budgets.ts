@@ -13,6 +13,7 @@ import {
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';
+import { personName } from '../../person-names.ts';
 import { idParams, pageQuery, timestamp, uuid } from '../../schemas.ts';
 
 const tags = ['spending'];
@@ -27,6 +28,7 @@ const budgetRecord = z
     subject: z.enum(BUDGET_SUBJECTS),
     name: z.string().nullable().meta({ description: 'Of the subject; of a run that of its workflow.' }),
     owner_id: uuid.nullable(),
+    owner_name: personName,
     team_id: uuid.nullable().meta({ description: 'That holds the agent or workflow.' }),
     max_cost_usd: z.number().nullable(),
     max_tokens: z.number().nullable(),

@@ -125,6 +125,49 @@ testUnless(noChromium)('an admin adds an issuer, by which the first log-in makes
   await close();
 });
 
+testUnless(noChromium)('an admin lets a program of the issuer act as an account, in part', async () => {
+  const admin = await app.as('admin');
+  const [issuer] = (await admin.get('/identity-issuers')).body;
+  const path = `/identity-issuers/${issuer.id}`;
+  expect((await admin.patch(path, { audiences: ['https://cadenza.example'] })).status).toBe(200);
+  const account = await app.createUser({ username: 'machinist', roles: ['builder'] });
+  const { page, complaints, open, close } = await visitConsole(browser, app, await app.user('admin'));
+  await open('/settings/issuers');
+  await click(page, 'Programs');
+  const programs = page.getByRole('dialog', { name: 'Programs of Corp' });
+  await programs.getByText('No programs.').waitFor();
+  await click(page, 'Add a program');
+  const form = page.getByRole('dialog', { name: 'Add a program' });
+  await form.getByLabel('Name').fill('robot');
+  await form.getByLabel('Acts as').fill('machinist');
+  await form.getByLabel('Claims').fill('azp');
+  await form.getByLabel('May do').fill('runs:write\nruns:read');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await form.getByText('azp is no claim with a value').waitFor();
+  await form.getByLabel('Claims').fill('azp=robot');
+  await form.getByRole('button', { name: 'Save' }).click();
+  const row = programs.getByRole('row').filter({ hasText: 'robot' });
+  expect(await row.innerText()).toMatch(/machinist[^]*azp=robot[^]*runs:write runs:read/);
+  expect((await admin.get(`${path}/machines`)).body).toMatchObject([
+    {
+      name: 'robot',
+      user_id: account.id,
+      user_name: 'machinist',
+      claims: { azp: 'robot' },
+      scopes: ['runs:write', 'runs:read'],
+    },
+  ]);
+  await row.getByRole('button', { name: 'Delete' }).click();
+  await page
+    .getByRole('dialog', { name: 'Delete the program robot?' })
+    .getByRole('button', { name: 'Delete' })
+    .click();
+  await programs.getByText('No programs.').waitFor();
+  expect((await admin.get(`${path}/machines`)).body).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 testUnless(noChromium)(
   'a builder of a team makes what it holds, a viewer of the platform or not',
   async () => {

@@ -1,6 +1,8 @@
 /** Names beside the ids of people, in the records that have both. */
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import { registeredAgent } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
 
 let app: TestApp;
@@ -41,6 +43,41 @@ test('inbound webhooks, event sources and chats have the name of their owner', a
   expect(done(await builder.post('/notifications/channels', chat))).toMatchObject({ owner_name: ADA });
   expect(done(await admin.get('/notifications/channels'))).toMatchObject([{ owner_name: ADA }]);
 });
+
+test('received events, budgets and worker tokens have the name of their owner', async () => {
+  const event = { specversion: '1.0', id: 'named', source: '/named', type: 'com.example.named' };
+  done(await builder.post('/events', event, { headers: { 'content-type': 'application/cloudevents+json' } }));
+  expect(done(await builder.get('/events/received'))).toMatchObject([{ owner_name: ADA }]);
+  const definition = { do: [{ first: { set: { a: 1 } } }] };
+  const workflow = done(await builder.post('/workflows', { name: 'paid', definition }));
+  done(await builder.patch(`/workflows/${workflow.id}`, { budget: { max_invocations: 5 } }));
+  expect(done(await builder.get('/budgets'))).toMatchObject([{ owner_id: user.id, owner_name: ADA }]);
+  const agent = await registeredAgent(builder, { execution_type: 'edge' });
+  const token = await builder.post(`/agents/${agent.id}/worker-tokens`, { name: 'one' });
+  expect(done(token)).toMatchObject({ owner_name: ADA });
+});
+
+test('every id of a person in an answer has the name beside it', () => {
+  const openapi = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'));
+  const missing = Object.entries(openapi.components.schemas)
+    .filter(([name]) => !name.endsWith('Request') && !WITHOUT_NAMES.has(name))
+    .flatMap(([name, schema]) => unnamedIn(schema).map((id) => `${name}: ${id}`));
+  expect(missing).toEqual([]);
+});
+
+/** Documents for `cadenza apply`, a person who is erased, what has the name itself, and ids of events. */
+const WITHOUT_NAMES = new Set(['EventSourceResource', 'Erasure', 'TeamMember', 'RunFields']);
+const ID_OF_PERSON = /^(?:owner_id|user_id|actor_id|[a-z_]+_by)$/;
+
+function unnamedIn(schema: any): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const properties: Record<string, any> = schema.properties ?? {};
+  const unnamed = Object.keys(properties).filter((key) => {
+    if (!ID_OF_PERSON.test(key) || !JSON.stringify(properties[key]).includes('"uuid"')) return false;
+    return !(key.replace(/_id$/, '') + '_name' in properties);
+  });
+  return [...unnamed, ...Object.values(schema).flatMap((part) => unnamedIn(part))];
+}
 
 test('a team and its members name who made and added them', async () => {
   const team = done(await admin.post('/teams', { name: 'payments', admin: user.id }));

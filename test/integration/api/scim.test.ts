@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { createClient, startTestApp, type Client, type Reply, type TestApp } from '../../support/app.ts';
+import { explainAll, keepStatements } from '../../support/plans.ts';
 import { Browser, CLIENT_ID, CLIENT_SECRET, startIssuer, type TestIssuer } from '../../support/issuer.ts';
 
 let app: TestApp;
@@ -250,4 +251,44 @@ test('a removed user is gone there, stays here disabled, and comes back by exter
   const again = await createUser('back@corp.example', { externalId: 'B1' });
   expect(again.id).toBe(user.id);
   expect((await admin.get(`/users/${user.id}`)).body.status).toBe('active');
+});
+
+test('a person is found by index among many of the issuer', async () => {
+  const em = app.orm.em.fork();
+  const [issuer] = await em.execute<{ id: string }[]>(`select id from identity_issuer where name = 'corp'`);
+  await em.execute(
+    `with people as (
+       insert into user_account (id, username, email, password_hash, roles, issuer_id)
+       select gen_random_uuid(), 'many-' || n, 'many-' || n || '@example.com', 'x', '{viewer}', ?
+         from generate_series(1, 10000) n
+       returning id, username)
+     insert into user_identity (id, user_id, issuer_id, subject, user_name, external_id, scim)
+     select gen_random_uuid(), id, ?, username,
+            case when right(username, 1) <> '7' then username end, 'id-' || username, '{}'
+       from people`,
+    [issuer?.id ?? '', issuer?.id ?? ''],
+  );
+  await em.execute('vacuum analyze user_account, user_identity');
+  const keep = keepStatements(app.orm);
+  const found = async (path: string): Promise<number> => (await scim.get(path)).body.totalResults;
+  const filter = (text: string): string => `/scim/v2/Users?filter=${encodeURIComponent(text)}`;
+  for (const text of [
+    'userName eq "MANY-5000"',
+    'userName eq "many-5007"',
+    'externalId eq "id-many-5000"',
+    'externalId eq "id-many-5000" and active eq true',
+  ]) {
+    let results = 0;
+    const statements = await keep(async () => (results = await found(filter(text))));
+    const { scanned, read } = await explainAll(app.orm, statements, ['user_account', 'user_identity']);
+    expect([text, results, scanned]).toEqual([text, 1, []]);
+    expect(read).toBeLessThan(100);
+  }
+  const taken = { schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'], userName: 'Many-5007' };
+  const statements = await keep(async () =>
+    expect((await scim.post('/scim/v2/Users', { ...taken, externalId: 'new' })).status).toBe(409),
+  );
+  const { scanned, read } = await explainAll(app.orm, statements, ['user_account', 'user_identity']);
+  expect(scanned).toEqual([]);
+  expect(read).toBeLessThan(100);
 });

@@ -63,6 +63,28 @@ test('a workflow keeps its label when an older one starts later in the same hour
   expect(await started()).toEqual({ [HIGH]: 1, other: 2 });
 });
 
+test('what the runs of a workflow have spent has the label of the workflow', async () => {
+  const use = (workflow: string | null, cost: number) =>
+    rows(
+      `insert into usage_record (id, run_id, user_id, workflow_id, usage, cost_usd, input_tokens)
+       values (?, ?, ?, ?, '{}', ?, 10)`,
+      [randomUUID(), randomUUID(), userId, workflow, cost],
+    );
+  const spent = async () => {
+    const { spending } = await read(1);
+    return Object.fromEntries(
+      spending.filter(({ cost_usd: cost }) => cost > 0).map((day) => [day.workflow, day.cost_usd]),
+    );
+  };
+  await use(HIGH, 1.5);
+  await use(HIGH, 2);
+  await use(LOW, 4);
+  await use(null, 8);
+  expect(await spent()).toEqual({ [HIGH]: 3.5, other: 4, none: 8 });
+  await foldUsage(app.orm.em.fork());
+  expect(await spent()).toEqual({ [HIGH]: 3.5, other: 4, none: 8 });
+});
+
 test('a claim counts on its own day, once, whether or not the task is decided', async () => {
   const approver = await app.as('approver');
   const run = await insertRun(app.orm, { owner: userId });

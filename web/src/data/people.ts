@@ -5,6 +5,7 @@ import type { Person } from '../../../client/index.ts';
 import { client } from './api.ts';
 import { cache } from './query.ts';
 import { whenUserLeaves } from './session.ts';
+import { WrongEntry } from './wrong-entry.ts';
 
 const names = signal<ReadonlyMap<string, string>>(new Map());
 /** Ids that are being read, or whose reading failed a moment ago. */
@@ -48,10 +49,10 @@ export async function searchPeople(text: string, limit: number, signal?: AbortSi
   return items;
 }
 
-/** The id of an active person by username. @throws Error with a sentence for people */
+/** The id of an active person by username. @throws WrongEntry */
 export async function readPersonId(username: string): Promise<string> {
   const found = (await searchPeople(username, 200)).find((person) => person.username === username.trim());
-  if (found === undefined) throw new Error(`There is no user ${username}.`);
+  if (found === undefined) throw new WrongEntry(`There is no user ${username}.`);
   return found.id;
 }
 

@@ -1,5 +1,6 @@
 /** A refusal in the server's own words, with what finds it in the server's log, and a way to try again. */
 import { ApiError } from '../../../client/index.ts';
+import { WrongEntry } from '../data/wrong-entry.ts';
 import css from './problem.module.css';
 import { words } from './problem-words.ts';
 
@@ -23,5 +24,5 @@ export function ProblemText({ error, retry }: { error: unknown; retry?: () => vo
 
 export function detailOf(error: unknown): string {
   if (error instanceof ApiError) return error.status === 404 ? words.notFound(error.detail) : error.detail;
-  return words.unreachable;
+  return error instanceof WrongEntry ? error.message : words.unreachable;
 }

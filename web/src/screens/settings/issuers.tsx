@@ -11,6 +11,7 @@ import type { Schema } from '../../ui/schema-form/fields.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { words } from './issuer-words.ts';
+import { Machines } from './machines.tsx';
 import { Removal } from './removal.tsx';
 import { ScimTokens } from './scim-tokens.tsx';
 
@@ -134,7 +135,7 @@ function columns(
           <button type="button" onClick={() => void check(issuer)}>
             {words.check}
           </button>{' '}
-          <ScimTokens issuer={issuer} />{' '}
+          <ScimTokens issuer={issuer} /> <Machines issuer={issuer} />{' '}
           {issuer.from_settings ? (
             words.fromSettings
           ) : (
