@@ -43,7 +43,9 @@ export class Prepared {
    * What the entity manager has changed is written before. Not within a nested transaction.
    */
   async executeAndCommit<Row extends object>(em: EntityManager, values: readonly Value[]): Promise<Row[]> {
-    if (!em.isInTransaction()) return this.#alone(em, values);
+    const transaction = em.getTransactionContext();
+    if (transaction === undefined) return this.#alone(em, values);
+    if (Reflect.has(transaction, 'savepointName')) throw new Error('A nested transaction cannot commit.');
     await em.flush();
     return inTransaction(em, this.#sql + AND_COMMIT, values);
   }
@@ -96,23 +98,23 @@ export function namePrepared(client: DriverClient): void {
     }
     if (state === 'committed') throw new Error('The transaction has been committed by its last statement.');
     const begins = state === 'to begin';
-    if (begins) state = 'open';
     const found = typeof text === 'string' ? statements.get(text) : undefined;
     if (found === undefined) {
       // It fails only with the connection, and so does what follows.
       if (begins) Promise.resolve(query('begin')).catch(() => {});
+      state = 'open';
       return query(...args);
     }
-    // Only `Prepared` sends these texts.
-    const statement = { ...found, values: values as readonly Value[], begins };
     return new Promise<QueryResult>((resolve, reject) => {
-      query(
-        new PreparedQuery(statement, parserOf, (error, result) => {
-          if (result === undefined || error !== null) return reject(error);
-          if (found.commits) state = 'committed';
-          resolve(result);
-        }),
-      );
+      // Only `Prepared` sends these texts.
+      const statement = { ...found, values: values as readonly Value[], begins };
+      const prepared = new PreparedQuery(statement, parserOf, (error, result) => {
+        if (found.commits && result !== undefined) state = 'committed';
+        if (result === undefined || error !== null) reject(error);
+        else resolve(result);
+      });
+      state = 'open';
+      query(prepared);
     });
   };
 }

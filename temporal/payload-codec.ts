@@ -271,7 +271,7 @@ const MAX_OWN = 256;
 /**
  * What this process has encrypted lately, for the first who asks for it. Most inputs and results of
  * activities come back to the worker that sent them, and to decrypt one takes a tenth of a millisecond. Only
- * small payloads are kept, 2 MiB at most.
+ * small payloads are kept: with what they became, 4 MiB at most.
  */
 class OwnPayloads {
   readonly #byNonce = new Map<string, { encrypted: Payload; plain: Payload }>();

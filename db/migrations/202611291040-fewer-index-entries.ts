@@ -8,6 +8,9 @@ import { Migration } from '@mikro-orm/migrations';
  */
 export class Migration202611291040FewerIndexEntries extends Migration {
   override up(): void {
+    this.addSql('drop index usage_record_fresh');
+    this.addSql('drop function if exists append_run_events(uuid, json, jsonb, uuid[], boolean)');
+    // At the end, because readers of tasks wait from here on.
     this.addSql('alter table run_task add column awaited_run_id uuid');
     this.addSql(
       `update run_task set awaited_run_id = child_run_id
@@ -16,7 +19,5 @@ export class Migration202611291040FewerIndexEntries extends Migration {
     this.addSql('drop index run_task_child');
     this.addSql('create index run_task_child on run_task (awaited_run_id) where awaited_run_id is not null');
     this.addSql('alter table run_task set (fillfactor = 80)');
-    this.addSql('drop index usage_record_fresh');
-    this.addSql('drop function if exists append_run_events(uuid, json, jsonb, uuid[], boolean)');
   }
 }

@@ -81,8 +81,8 @@ import { Migration202611290108AuditRemovals } from './202611290108-audit-removal
 import { Migration202611290112MachineScopes } from './202611290112-machine-scopes.ts';
 import { Migration202611290048RefusedHistories } from './202611290048-refused-histories.ts';
 import { Migration202611290052ActiveSchedules } from './202611290052-active-schedules.ts';
+import { Migration202611291039FiltersAlone } from './202611291039-filters-alone.ts';
 import { Migration202611291040FewerIndexEntries } from './202611291040-fewer-index-entries.ts';
-import { Migration202611291116FiltersAlone } from './202611291116-filters-alone.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -164,8 +164,8 @@ export const migrations = [
   { name: '202611290112-machine-scopes', class: Migration202611290112MachineScopes },
   { name: '202611290048-refused-histories', class: Migration202611290048RefusedHistories },
   { name: '202611290052-active-schedules', class: Migration202611290052ActiveSchedules },
+  { name: '202611291039-filters-alone', class: Migration202611291039FiltersAlone },
   { name: '202611291040-fewer-index-entries', class: Migration202611291040FewerIndexEntries },
-  { name: '202611291116-filters-alone', class: Migration202611291116FiltersAlone },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

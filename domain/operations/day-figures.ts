@@ -3,7 +3,6 @@
  * restart of its counters. One label stands for all beyond the first `labels` workflows or agents of the day.
  */
 import type { EntityManager } from '../../db/orm.ts';
-import { arrayLiteral } from '../../db/sql.ts';
 import { hoursOf, RUN_LENGTHS } from '../runs/hours.ts';
 
 interface WorkflowDay {
@@ -32,7 +31,7 @@ interface AgentDay extends Used {
   agent: string;
 }
 
-/** What the calls of its runs used, labelled as `WorkflowDay`. */
+/** What the calls of its runs used. */
 interface SpendingDay extends Used {
   workflow: string;
 }
@@ -63,10 +62,9 @@ const DAY = `date_trunc('day', clock_timestamp(), 'UTC')`;
 /** @param labels the most workflows, and the most agents, that are named */
 export async function readDayFigures(em: EntityManager, labels: number): Promise<DayFigures> {
   const workflows = await workflowsOfDay(em, labels);
-  const named = workflows.map(({ workflow }) => workflow).filter((workflow) => workflow !== 'other');
-  const agents = await agentsOfDay(em, labels);
-  const spending = await spendingOfDay(em, named);
-  const humans = await humansOfDay(em, named);
+  const agents = await usedOfDay<AgentDay>(em, 'agent_id', 'agent', labels);
+  const spending = await usedOfDay<SpendingDay>(em, 'workflow_id', 'workflow', labels);
+  const humans = await humansOfDay(em, labels);
   return { workflows, agents, spending, humans, eventLagSeconds: await eventLag(em) };
 }
 
@@ -115,54 +113,53 @@ const USED_TODAY = `
   select workflow_id, agent_id, at, 1, input_tokens, output_tokens, coalesce(cost_usd, 0)
     from usage_record where not folded and at >= ${DAY}`;
 
-const SUMS_OF_USED = `sum(invocations)::float8 as invocations, sum(input_tokens)::float8 as input_tokens,
-  sum(output_tokens)::float8 as output_tokens, sum(cost_usd)::float8 as cost_usd`;
-
-function agentsOfDay(em: EntityManager, labels: number): Promise<AgentDay[]> {
+/**
+ * Those that were used first today have a label of their own. It stays theirs all day: a counter that fell
+ * would be taken for a restart.
+ */
+function usedOfDay<Row>(
+  em: EntityManager,
+  column: 'agent_id' | 'workflow_id',
+  name: string,
+  labels: number,
+): Promise<Row[]> {
   return em.execute(
     `with summed as (
-       select agent_id, sum(invocations) as invocations, sum(input_tokens) as input_tokens,
+       select ${column}, sum(invocations) as invocations, sum(input_tokens) as input_tokens,
               sum(output_tokens) as output_tokens, sum(cost_usd) as cost_usd,
-              row_number() over (order by min(first_at), agent_id) as place
-         from (${USED_TODAY}) used group by agent_id)
-     select case when place > ? then 'other' else coalesce(agent_id::text, 'none') end as agent,
-            ${SUMS_OF_USED}
+              row_number() over (order by min(first_at), ${column}) as place
+         from (${USED_TODAY}) used group by ${column})
+     select case when place > ? then 'other' else coalesce(${column}::text, 'none') end as ${name},
+            sum(invocations)::float8 as invocations, sum(input_tokens)::float8 as input_tokens,
+            sum(output_tokens)::float8 as output_tokens, sum(cost_usd)::float8 as cost_usd
        from summed group by 1 order by 1`,
     [labels],
-  );
+  ) as Promise<Row[]>;
 }
-
-function spendingOfDay(em: EntityManager, named: readonly string[]): Promise<SpendingDay[]> {
-  return em.execute(
-    `select ${labelOf('workflow_id')} as workflow, ${SUMS_OF_USED}
-       from (${USED_TODAY}) used group by 1 order by 1`,
-    [arrayLiteral(named)],
-  );
-}
-
-/** SQL with a value, the list of those that have a label of their own. */
-const labelOf = (column: string): string =>
-  `case when ${column} is null then 'none'
-        when ${column}::text = any (?::text[]) then ${column}::text
-        else 'other' end`;
 
 /** Copies of before wrote the last claim only. */
 const FIRST_CLAIM = 'coalesce(first_claimed_at, claimed_at)';
 
-async function humansOfDay(em: EntityManager, named: readonly string[]): Promise<HumanDay[]> {
+async function humansOfDay(em: EntityManager, labels: number): Promise<HumanDay[]> {
   const rows = await em.execute<Bucket[]>(
     `with took as (
-       select workflow_id, 'claim' as what, extract(epoch from ${FIRST_CLAIM} - created_at)::float8 as seconds
+       select workflow_id, 'claim' as what, ${FIRST_CLAIM} as at, created_at
          from hitl_task where ${FIRST_CLAIM} >= ${DAY}
        union all
-       select t.workflow_id, 'decide', extract(epoch from d.decided_at - t.created_at)::float8
+       select t.workflow_id, 'decide', d.decided_at, t.created_at
          from hitl_decision d join hitl_task t on t.id = d.task_id
-        where d.decided_at >= ${DAY})
-     select ${labelOf('workflow_id')} as workflow, what,
-            width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at,
+        where d.decided_at >= ${DAY}),
+     places as (
+       select workflow_id, row_number() over (order by min(at), workflow_id) as place
+         from took group by workflow_id),
+     labelled as (
+       select case when place > ? then 'other' else coalesce(p.workflow_id::text, 'none') end as workflow,
+              what, extract(epoch from at - created_at)::float8 as seconds
+         from took t join places p on p.workflow_id is not distinct from t.workflow_id)
+     select workflow, what, width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at,
             sum(seconds)::float8 as seconds, count(*)::int as count
-       from took group by 1, 2, 3 order by 1, 2, 3`,
-    [arrayLiteral(named)],
+       from labelled group by 1, 2, 3 order by 1, 2, 3`,
+    [labels],
   );
   return histograms(rows);
 }

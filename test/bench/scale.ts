@@ -25,7 +25,14 @@ const [api, worker] = await Promise.all([
   startProgram('api', platform, env),
   startProgram('worker', platform, env),
 ]);
-const client = createClient(api.url, (await platform.user('admin')).token);
+const builder = createClient(api.url, (await platform.user('admin')).token);
+// Of a session, it would end after a quarter of an hour.
+const { body: access } = await builder.post('/users/me/tokens', {
+  name: 'bench',
+  scopes: ['runs:write', 'hitl:decide'],
+  expires_at: new Date(Date.now() + 24 * 3_600_000).toISOString(),
+});
+const client = createClient(api.url, access.token);
 const em = platform.orm.em.fork();
 let called = (_run: string): void => {};
 const agent = createServer((request, response) => {
@@ -37,7 +44,7 @@ const agent = createServer((request, response) => {
   });
 });
 await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', resolve));
-const { body: registered } = await client.post('/agents', {
+const { body: registered } = await builder.post('/agents', {
   name: 'echo',
   type: 'api',
   version: '1.0.0',
@@ -47,7 +54,7 @@ const { body: registered } = await client.post('/agents', {
 const workflowOf = async (name: string, more: object): Promise<string> => {
   const call = agentTask(registered.id, { input: { run: '${ $workflow.id }' } });
   const definition = { do: [{ ask: humanTask('Go?', { ...more }) }, { call }] };
-  const { body } = await client.post('/workflows', { name, definition });
+  const { body } = await builder.post('/workflows', { name, definition });
   if (!body.runnable) throw new Error(JSON.stringify(body.problems));
   return body.id;
 };

@@ -64,6 +64,7 @@ export const words = {
   claims: 'Claims',
   claimsHelp: 'One a line, such as azp=robot. All must fit.',
   noClaim: (text: string) => `${text} is no claim with a value, such as azp=robot.`,
+  twice: (claim: string) => `The claim ${claim} is there twice.`,
   machineScopes: 'May do',
   machineScopesHelp: 'Scopes such as runs:write or workflow:<id>. None: all that the account may.',
   allScopes: 'all that the account may',

@@ -60,7 +60,7 @@ function Programs({ issuer, onClose }: { issuer: IdentityIssuer; onClose: () => 
       body: {
         name: String(body['name']),
         user_id: await readPersonId(String(body['person'])),
-        claims: Object.fromEntries(claims.map(claimOf)),
+        claims: claimsOf(claims),
         ...(scopes.length === 0 ? {} : { scopes }),
       },
     });
@@ -99,11 +99,17 @@ function Programs({ issuer, onClose }: { issuer: IdentityIssuer; onClose: () => 
   );
 }
 
-/** `azp=robot` is the value `robot` of the claim `azp`. */
-function claimOf(text: string): [claim: string, value: string] {
-  const at = text.indexOf('=');
-  if (at < 1) throw new WrongEntry(words.noClaim(text));
-  return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+/** `azp=robot` is the value `robot` of the claim `azp`. @throws WrongEntry */
+function claimsOf(lines: readonly string[]): Record<string, string> {
+  const claims: Record<string, string> = {};
+  for (const line of lines) {
+    const at = line.indexOf('=');
+    const [claim, value] = [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+    if (at < 1 || value === '') throw new WrongEntry(words.noClaim(line));
+    if (claim in claims) throw new WrongEntry(words.twice(claim));
+    claims[claim] = value;
+  }
+  return claims;
 }
 
 function columns(remove: (id: string) => Promise<void>): Column<IssuerMachine>[] {
