@@ -145,10 +145,7 @@ export async function refuseTaken(
   const name = hasName(userName);
   const hasNone = externalId === undefined || externalId === null;
   const id: Condition = hasNone ? { sql: 'false', values: [] } : hasId(issuer, externalId);
-  const some = among([
-    ...armsOfName(issuer, userName),
-    ...(hasNone ? [] : armsOfId(issuer, externalId)),
-  ]);
+  const some = among([...armsOfName(issuer, userName), ...(hasNone ? [] : armsOfId(issuer, externalId))]);
   const [taken] = await em.execute<{ by_id: boolean; is_own: boolean }[]>(
     `select ${isOwn} as is_own, coalesce(i.external_id = ?, false) or ${id.sql} as by_id
        from user_identity i join user_account u on u.id = i.user_id
