@@ -68,6 +68,11 @@ export async function startProgram(
         stdio: process.env['TEST_LOG'] === undefined ? 'ignore' : 'inherit',
         env: settings,
       });
+      const started = child;
+      // One that outlived its servers would take the tasks of the next Temporal at the same port.
+      const end = () => started.kill('SIGKILL');
+      process.once('exit', end);
+      child.once('exit', () => process.off('exit', end));
       if (kind === 'api') await answers(`${url}/readyz`, child);
     },
     async stop() {
