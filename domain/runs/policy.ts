@@ -47,8 +47,7 @@ export async function readInside(
 
 /**
  * Whether somebody who sees the run sees what is inside it, too: tasks, log, data. Who started it as a
- * runner,
- * or has left the team since, sees input, output and state only, unless the workflow is open to them.
+ * runner, or has left the team since, sees input, output and state only, unless the workflow is open to them.
  */
 export function maySeeInside(actor: Actor, run: InsideOfRun): boolean {
   if (mayOverseeRun(actor, run) || (!run.by_grant && run.team_id === null)) return true;
