@@ -269,12 +269,13 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
   });
 
   test('much output, and what is no text, harms nobody', async () => {
-    const loud = contained({ command: 'yes 0123456789abcdef | head -c 80000000 >&2' }, { return: 'code' });
+    const loud = contained({ command: 'yes 0123456789abcdef | head -c 40000000 >&2' }, { return: 'code' });
     const ended = await run(loud);
     expect(ended).toMatchObject({ error: null, status: 'completed', output: 0 });
     expect(messagesOf(ended).filter((line) => line.endsWith('… truncated'))).toHaveLength(1);
     expect(JSON.stringify(ended['logs']).length).toBeLessThan(400_000);
-    expect(engine.bytesKept()).toBeLessThan(300_000_000);
+    // As Docker's JSON, all of it would be five times as long.
+    expect(engine.bytesKept()).toBeLessThan(150_000_000);
     const binary = contained({ command: `printf 'a\\377\\000b'` });
     expect(await run(binary)).toMatchObject({ status: 'completed', output: 'a\ufffd\\u0000b' });
   });
