@@ -76,8 +76,7 @@ export class EndpointTrail implements AuditTrail {
   }
 
   async write(em: EntityManager, note: Partial<AuditNote> = {}): Promise<void> {
-    this.#written += 1;
-    await writeAudit(em, originOf(this.#ctx), this.#entry(note));
+    await this.#save(writeAudit, em, note);
   }
 
   row(note: Partial<AuditNote>): string {
@@ -98,9 +97,13 @@ export class EndpointTrail implements AuditTrail {
     if (this.#endpoint.audit === false || this.#endpoint.method === 'GET' || this.#written > 0) return;
     if (response.status >= 400) return;
     const data = dataOf(request.body, changedFields(em));
-    const note = this.#entry(merged({ data }, createdIn(this.#endpoint, response)));
+    const note = merged({ data }, createdIn(this.#endpoint, response));
+    await this.#save(isLast ? writeLastAudit : writeAudit, em, note);
+  }
+
+  async #save(write: typeof writeAudit, em: EntityManager, note: Partial<AuditNote>): Promise<void> {
     this.#written += 1;
-    await (isLast ? writeLastAudit : writeAudit)(em, originOf(this.#ctx), note);
+    await write(em, originOf(this.#ctx), this.#entry(note));
   }
 
   #entry(note: Partial<AuditNote>): AuditNote {

@@ -48,8 +48,14 @@ export interface NamedStatement {
 /** The columns of each statement that has succeeded on a connection, by its name. */
 const known = new WeakMap<Connection, Map<string, Columns>>();
 
-const BEGIN = { name: 'cadenza_begin', text: 'begin' };
-const COMMIT = { name: 'cadenza_commit', text: 'commit' };
+interface Sent {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly (string | null)[];
+}
+
+const BEGIN: Sent = { name: 'cadenza_begin', text: 'begin', values: [] };
+const COMMIT: Sent = { name: 'cadenza_commit', text: 'commit', values: [] };
 
 /** The driver calls its methods by their names, and may replace `callback`. */
 export class PreparedQuery {
@@ -62,8 +68,8 @@ export class PreparedQuery {
   #columns: Columns | undefined;
   /** Of a value that cannot be parsed: the statement goes on. */
   #failure: Error | null = null;
-  /** The names of the statements that have not completed yet, in their order. */
-  readonly #open: string[];
+  /** The statements that have not completed yet, in their order. */
+  readonly #open: Sent[];
 
   constructor(
     { name, text, values, begins, commits }: NamedStatement,
@@ -73,7 +79,7 @@ export class PreparedQuery {
     this.name = name;
     this.text = text;
     this.values = values.map(textOf);
-    this.#open = [...(begins ? [BEGIN.name] : []), name, ...(commits ? [COMMIT.name] : [])];
+    this.#open = [...(begins ? [BEGIN] : []), this, ...(commits ? [COMMIT] : [])];
     this.#parserOf = parserOf;
     this.callback = callback;
   }
@@ -83,10 +89,7 @@ export class PreparedQuery {
     // One write for all messages. After a failure PostgreSQL passes over the rest of them.
     connection.stream.cork();
     try {
-      for (const name of this.#open) {
-        if (name === this.name) this.#send(connection, this, this.values);
-        else this.#send(connection, name === BEGIN.name ? BEGIN : COMMIT, []);
-      }
+      for (const sent of this.#open) this.#send(connection, sent);
       connection.sync();
     } finally {
       connection.stream.uncork();
@@ -94,11 +97,7 @@ export class PreparedQuery {
     return null;
   }
 
-  #send(
-    connection: Connection,
-    { name, text }: { name: string; text: string },
-    values: readonly (string | null)[],
-  ): void {
+  #send(connection: Connection, { name, text, values }: Sent): void {
     const isKnown = known.get(connection)?.has(name) ?? false;
     if (!isKnown) {
       // Of one that has failed at its first use, PostgreSQL may have the plan. To close none is no error.
@@ -129,7 +128,7 @@ export class PreparedQuery {
 
   /** Such as `INSERT 0 1` or `SELECT 5`. */
   handleCommandComplete({ text }: { text: string }, connection: Connection): void {
-    const name = this.#open.shift() ?? this.name;
+    const { name } = this.#open.shift() ?? this;
     if (name === this.name) {
       const words = text.split(' ');
       this.#result.command = words[0] ?? '';

@@ -106,7 +106,7 @@ function claimsOf(lines: readonly string[]): Record<string, string> {
     const at = line.indexOf('=');
     const [claim, value] = [line.slice(0, at).trim(), line.slice(at + 1).trim()];
     if (at < 1 || value === '') throw new WrongEntry(words.noClaim(line));
-    if (claim in claims) throw new WrongEntry(words.twice(claim));
+    if (Object.hasOwn(claims, claim)) throw new WrongEntry(words.twice(claim));
     claims[claim] = value;
   }
   return claims;
