@@ -246,8 +246,6 @@ export type AgentResource = {
   tags?: Words;
   limits?: AgentLimits | null;
   budget?: Budget | null;
-  /** The team that it is for; default: the caller. */
-  team_id?: string | null;
   skills?:
     | {
         name: string;
@@ -3415,8 +3413,6 @@ export type WorkflowResource = {
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
   budget?: Budget | null;
-  /** The team that it is for; default: the caller. */
-  team_id?: string | null;
   runners?: Runners | null;
 };
 export type WorkflowRevision = WorkflowRevisionFields & {

@@ -12,7 +12,7 @@ import { EVENT } from '../../contracts/run-events.ts';
 import { linksOf } from '../../domain/a2a/file-links.ts';
 import { presentTask, stateNow, type Presenting, type TaskOptions } from '../../contracts/a2a/task.ts';
 import { mayAnswer, openQuestions } from '../../domain/a2a/send.ts';
-import { getTaskRow, readMessages, type TaskRow } from '../../domain/a2a/task-row.ts';
+import { getTaskRow, readMessages, requireTask, type TaskRow } from '../../domain/a2a/task-row.ts';
 import { updatesOf } from '../../contracts/a2a/updates.ts';
 import { hasRole } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
@@ -103,7 +103,7 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
       checkSession(call, session);
       const isQuiet = events.length === 0 && !first;
       // A quiet task may have got another owner.
-      if (isQuiet) await readTaskRow(call, taskId);
+      if (isQuiet) await requireTask(call.deps.orm.em.fork(), call.actor, call.target.agent.id, taskId);
       const items = isQuiet ? NO_ITEMS : await itemsOf(call, taskId, events);
       for (const item of items.items) {
         if (first && wasReceived(item, after)) continue;

@@ -37,6 +37,24 @@ export function taskNotFound(id: string): AppError {
   );
 }
 
+/** Whether the task is still the actor's to see; reads no content. @throws task_not_found */
+export async function requireTask(
+  em: EntityManager,
+  actor: Actor,
+  agentId: string,
+  id: string,
+): Promise<void> {
+  const [row] = await em.execute<{ owner_id: string }[]>(
+    'select owner_id from a2a_task where id = ? and agent_id = ?',
+    [id, agentId],
+  );
+  if (!row || !isOwn(row, actor)) throw taskNotFound(id);
+}
+
+function isOwn({ owner_id }: Pick<TaskRow, 'owner_id'>, actor: Actor): boolean {
+  return owner_id === actor.id || isAdmin(actor);
+}
+
 /**
  * Reads state, output and `last_seq` in one statement, so they belong to one snapshot. @throws
  * task_not_found, also for another user's task
@@ -53,7 +71,7 @@ export async function getTaskRow(
         [id, agentId],
       )
     : [];
-  if (!row || (row.owner_id !== actor.id && !isAdmin(actor))) throw taskNotFound(id);
+  if (!row || !isOwn(row, actor)) throw taskNotFound(id);
   return row;
 }
 

@@ -3,20 +3,12 @@
  * only what it has made itself (docs/apply.md).
  */
 import { AppError } from '../errors.ts';
-import { REFRESH_CODES } from '../registry/external-resources.ts';
 import { agentApplier } from './agents.ts';
 import { lockSets, madeBySets, noteApplied, noteArchived, rowsOfSet, type AppliedRow } from './applied.ts';
 import { eventSourceApplier } from './event-sources.ts';
 import { hookApplier } from './hooks.ts';
 import { orderOf } from './order.ts';
-import {
-  checkPlan,
-  digestOf,
-  type Applied,
-  type ApplyRequest,
-  type PlanItem,
-  type PlanWarning,
-} from './plan.ts';
+import { checkPlan, digestOf, type Applied, type ApplyRequest, type PlanItem } from './plan.ts';
 import { KIND_WORDS, namePointer, pointerOf, refusal, type ResourceProblem } from './problems.ts';
 import type { Applier, ApplyContext, Resource, ResourceKind } from './resources.ts';
 import { webhookApplier } from './webhooks.ts';
@@ -159,7 +151,7 @@ class Applying {
     if (changes.length > 0 || row.archived_at !== null)
       await noteApplied(context, this.#request.set, { kind, name, id });
     const action = changes.length > 0 ? 'update' : 'unchanged';
-    return { kind, name, id, action, changes, warnings: this.#warningsOf(resource) };
+    return this.#item(applier, resource, { id, action, changes });
   }
 
   /** An equal record that a person made counts as unchanged, and stays theirs. */
@@ -174,7 +166,7 @@ class Applying {
     );
     for (const { id, state } of others.filter((each) => !ofSets.has(each.id)))
       if ((await applier.changes(context, state, resource)).length === 0)
-        return { kind, name, id, action: 'unchanged', changes: [], warnings: this.#warningsOf(resource) };
+        return this.#item(applier, resource, { id, action: 'unchanged', changes: [] });
     if (applier.isNamed && others.length > 0) {
       const other = `${KIND_WORDS[kind]} ${name}`;
       const message = `there is another ${other}, which this set did not make and does not change`;
@@ -184,15 +176,16 @@ class Applying {
     }
     const id = await applier.create(context, resource);
     await noteApplied(context, this.#request.set, { kind, name, id });
-    return { kind, name, id, action: 'create', changes: [], warnings: this.#warningsOf(resource) };
+    return this.#item(applier, resource, { id, action: 'create', changes: [] });
   }
 
-  /** What has changed at the source of a definition's functions, or could not be fetched now. */
-  #warningsOf({ kind, name }: Resource): PlanWarning[] {
-    if (kind !== 'workflow') return [];
-    return (this.#context.fetched.get(name)?.problems ?? [])
-      .filter(({ code }) => REFRESH_CODES.includes(code))
-      .map(({ pointer, code, message }) => ({ pointer: `/definition${pointer}`, code, message }));
+  #item<R extends Resource, State>(
+    applier: Applier<R, State>,
+    resource: R,
+    done: Pick<PlanItem, 'id' | 'action' | 'changes'>,
+  ): PlanItem {
+    const warnings = applier.warnings?.(this.#context, resource) ?? [];
+    return { kind: resource.kind, name: resource.name, ...done, warnings };
   }
 
   /** A resource whose dependency failed does not report that the dependency is missing. */

@@ -10,6 +10,9 @@ import { timesOf } from '../../language/definition/schedule.ts';
 import { noteSchedule } from '../schedules/state.ts';
 import { checkRevisionLimit } from '../limits.ts';
 import { checkQuota } from '../quotas/check.ts';
+import { REFRESH_CODES } from '../registry/external-resources.ts';
+import { keptRunners } from '../registry/runners.ts';
+import { runnerProblems } from '../registry/runner-problems.ts';
 import { versionProblems } from '../registry/version-problems.ts';
 import { checkDefinition } from '../registry/workflow-definitions.ts';
 import {
@@ -50,7 +53,7 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     );
   },
   async changes(context, { workflow, revision }, { fields }) {
-    const { definition, source, placeOf, ...others } = fields;
+    const { definition, source, placeOf, runners = {}, ...others } = fields;
     const fetched = context.fetched.get(fields.name);
     const found = await checkDefinition(context.em, context.holder, definition, fields.name, fetched);
     const checked = written(found, { source, placeOf });
@@ -58,9 +61,12 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     const names = Object.entries(others).filter(
       ([name, value]) => canonicalJson(value) !== canonicalJson(Reflect.get(workflow, name)),
     );
+    const { runners: wanted } = await keptRunners(context.em, runners);
+    const present = { users: [], groups: [], everyone: false, ...workflow.runners };
     return [
       ...(workflow.archived_at === null ? [] : ['archived_at']),
       ...names.map(([name]) => name),
+      ...(canonicalJson(wanted) === canonicalJson(present) ? [] : ['runners']),
       ...(definitionHasChanged(revision, checked, await sourceOf(context.em, revision))
         ? ['definition']
         : []),
@@ -91,6 +97,17 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
   },
   async archive({ em }, { workflow }) {
     if (workflow.archived_at === null) await archiveWorkflow(em, workflow);
+  },
+  // What has changed at the source of the definition's functions, or could not be fetched now; and human
+  // tasks that the workflow's runners may not decide.
+  warnings({ fetched }, { name, fields }) {
+    const ofSources = (fetched.get(name)?.problems ?? []).filter(({ code }) => REFRESH_CODES.includes(code));
+    const ofRunners = runnerProblems(fields.runners ?? null, fields.definition);
+    return [...ofSources, ...ofRunners].map(({ pointer, code, message }) => ({
+      pointer: `/definition${pointer}`,
+      code,
+      message,
+    }));
   },
 };
 

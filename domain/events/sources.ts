@@ -148,22 +148,26 @@ export async function updateSource(
   );
 }
 
-/** Gives it to a team, or with null to the actor. @returns it, of its new holder @throws 403, 409, 422 */
+/**
+ * Gives it, as `named`, to a team, or with null to the actor. @returns it, of its new holder
+ * @throws 403, 409, 422
+ */
 export async function moveSource(
   em: EntityManager,
   actor: Actor,
   source: EventSource,
-  teamId: string | null,
+  { teamId, named }: { teamId: string | null; named: string },
 ): Promise<EventSource> {
   // First, so that nobody learns what a team that is not theirs has.
   const team = await checkMove(em, actor, source, teamId);
   const taken = await em.execute<object[]>('select from event_source where holder_id = ? and source = ?', [
     team ?? actor.id,
-    source.source,
+    named,
   ]);
   if (taken.length > 0) throw alreadyThere();
-  const moved = await giveTo(em, actor, 'event_source', source, team);
-  return { ...source, owner_id: moved.owner_id, team_id: moved.team_id };
+  const renamed = { ...source, source: named };
+  const moved = await giveTo(em, actor, 'event_source', renamed, team);
+  return { ...renamed, owner_id: moved.owner_id, team_id: moved.team_id };
 }
 
 export async function deleteSource(em: EntityManager, { id }: EventSource): Promise<void> {

@@ -97,12 +97,15 @@ export async function moveObject(
   return giveTo(em, actor, table, object, await checkMove(em, actor, object, teamId));
 }
 
-/** `moveObject` after `checkMove`, which has given the team. */
+/**
+ * `moveObject` after `checkMove`, which has given the team. An event source gets its new name in the same
+ * statement, as either holder may have another of the old or of the new name.
+ */
 export async function giveTo(
   em: EntityManager,
   actor: Actor,
   table: MovableTable,
-  object: Movable,
+  object: Movable & { source?: string },
   team: string | null,
 ): Promise<Moved> {
   const [kept] =
@@ -113,7 +116,11 @@ export async function giveTo(
           object.owner_id,
         ]);
   const owner = kept === undefined ? actor.id : object.owner_id;
-  await em.execute(`update ${table} set team_id = ?, owner_id = ? where id = ?`, [team, owner, object.id]);
+  const isNamed = table === 'event_source' && object.source !== undefined;
+  await em.execute(
+    `update ${table} set team_id = ?, owner_id = ?${isNamed ? ', source = ?' : ''} where id = ?`,
+    [team, owner, ...(isNamed ? [object.source] : []), object.id],
+  );
   if (table === 'workflow') {
     await moveHistory(em, object.id);
     await ownListeners(em, object.id);

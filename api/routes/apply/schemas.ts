@@ -18,7 +18,7 @@ const MAX_RESOURCES = 200;
 const agent = z
   .strictObject({
     kind: z.literal('agent'),
-    ...newAgent.shape,
+    ...newAgent.omit({ team_id: true }).shape,
     publish: z
       .boolean()
       .default(true)
@@ -31,7 +31,7 @@ const agent = z
       'placeholders of secrets, such as `<API_KEY>`.',
   });
 const workflow = z
-  .strictObject({ kind: z.literal('workflow'), ...newWorkflow.shape })
+  .strictObject({ kind: z.literal('workflow'), ...newWorkflow.omit({ team_id: true }).shape })
   .meta({ id: 'WorkflowResource' });
 const webhook = z
   .strictObject({
@@ -159,10 +159,17 @@ function resourceOf(given: GivenResource, yaml: YamlBody | null, pointer: string
       return { kind, name: body.name, fields: fieldsOfNew(body), skills, publish };
     }
     case 'workflow': {
-      const { kind, name, definition, description, visibility, tags, budget } = given;
-      const others = { description: description ?? null, visibility: visibility ?? 'private' };
-      const sent = writtenDefinition(definition, yaml, `${pointer}/definition`);
-      return { kind, name, fields: { name, ...sent, ...others, tags: tags ?? [], budget: budget ?? null } };
+      const { kind, name, definition, description, visibility, tags, budget, runners } = given;
+      const fields = {
+        name,
+        ...writtenDefinition(definition, yaml, `${pointer}/definition`),
+        description: description ?? null,
+        visibility: visibility ?? 'private',
+        tags: tags ?? [],
+        budget: budget ?? null,
+        runners: runners ?? {},
+      };
+      return { kind, name, fields };
     }
     case 'webhook': {
       const { kind, name, url, types, description, active, secret } = given;

@@ -157,9 +157,12 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
         if (body.source !== undefined) checkForeignSource(body.source, deps.env.BASE_URL);
         const { team_id: team } = body;
         const isMoved = team !== undefined && team !== before.team_id;
-        const held = isMoved ? await moveSource(c.em, c.actor, before, team) : before;
+        const source = body.source ?? before.source;
+        const held = isMoved
+          ? await moveSource(c.em, c.actor, before, { teamId: team, named: source })
+          : before;
         await updateSource(c.em, held, {
-          source: body.source ?? before.source,
+          source,
           client_id: body.client_id === undefined ? before.client_id : body.client_id,
           user_id: body.user_id === undefined ? before.user_id : body.user_id,
           shared_with: body.shared_with ?? before.shared_with,

@@ -426,6 +426,41 @@ test('the audit log of a record has what a set has done to it', async () => {
   ]);
 });
 
+test("a workflow's runners are part of its resource, and go when the set no longer names them", async () => {
+  const set = setName();
+  const person = await app.createUser({ roles: ['viewer'] });
+  const asPerson = await app.as(person);
+  const ask = { do: [{ review: { call: 'human', with: { title: 'Go?', decisions: ['ok'] } } }] };
+  const named = (runners?: Json): Json =>
+    workflow('expenses', { definition: ask, ...(runners === undefined ? {} : { runners }) });
+  const everyday = { users: [person.username], groups: ['staff'] };
+  const { body } = await apply(set, [named(everyday)]);
+  const warning = { pointer: '/definition/do/0/review', code: 'runner_cannot_decide' };
+  expect(body.plan).toMatchObject([{ action: 'create', warnings: [warning] }]);
+  const { id } = body.plan[0];
+  const start = (): Promise<Reply> => asPerson.post(`/workflows/${id}/run`);
+  expect((await start()).status).toBe(201);
+  expect((await asAnn.get(`/workflows/${id}`)).body.runners).toEqual({
+    users: [person.id],
+    groups: ['staff'],
+    everyone: false,
+  });
+  expect(actionsOf(await apply(set, [named(everyday)]))).toEqual(['unchanged workflow expenses']);
+  const gone = (await apply(set, [named()])).body.plan;
+  expect(gone).toMatchObject([{ action: 'update', changes: ['runners'], warnings: [] }]);
+  expect((await start()).status).toBe(403);
+  const unknown = await apply(set, [named({ users: ['nobody-of-this-name'] })]);
+  expect(problemsOf(unknown)).toEqual(['/resources/0/runners/users/0 unknown_user']);
+});
+
+test('whose a resource is stands at the set, not at the resource', async () => {
+  const team_id = uuidv7();
+  for (const resource of [workflow('w', { team_id }), agent('a', { team_id })]) {
+    const { status, body } = await apply(setName(), [resource]);
+    expect([status, body.errors]).toMatchObject([422, [{ pointer: '/resources/0/team_id' }]]);
+  }
+});
+
 test('applies of one set at the same time give one record of each resource', async () => {
   const set = setName();
   const replies = await Promise.all(

@@ -179,6 +179,24 @@ test('an event source stays with its owner if the new holder has it, or its clie
   });
 });
 
+test('one request gives an event source to a team and renames it, whoever has the two names', async () => {
+  const { team, owner } = world;
+  const make = async (source: string, more: object = {}): Promise<string> =>
+    done(await owner.client.post('/event-sources', { source, ...more })).id;
+  const moving = await make('/old');
+  await make('/new');
+  await make('/old', { team_id: team });
+  const moved = await owner.client.patch(`/event-sources/${moving}`, { team_id: team, source: '/new' });
+  expect(moved).toMatchObject({ status: 200, body: { team_id: team, source: '/new' } });
+  const again = await make('/old');
+  const refused = await owner.client.patch(`/event-sources/${again}`, { team_id: team, source: '/new' });
+  expect(refused).toMatchObject({ status: 409, body: { code: 'source_exists' } });
+  expect((await owner.client.get(`/event-sources/${again}`)).body).toMatchObject({
+    team_id: null,
+    source: '/old',
+  });
+});
+
 test('what moves counts for the quotas of the new holder', async () => {
   const { team, owner } = world;
   done(

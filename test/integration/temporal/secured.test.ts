@@ -1,9 +1,8 @@
 /** Temporal behind TLS with client certificates, and behind API keys, by the settings; and shared by two. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2, createSecureServer, type ClientHttp2Session } from 'node:http2';
-import { connect, type AddressInfo, type Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { Runtime, Worker, type NativeConnection } from '@temporalio/worker';
@@ -15,6 +14,7 @@ import { connectNative } from '../../../worker/connect.ts';
 import { temporalLogger } from '../../../worker/temporal-logger.ts';
 import { ensureSchedules, scheduleId } from '../../../worker/schedule.ts';
 import { createAuthority, pem, type Authority } from '../../support/certificates.ts';
+import { startMutualTls } from '../../support/mutual-tls.ts';
 import { until } from '../../support/platform.ts';
 import { testTemporal, type TestTemporal } from '../../support/servers.ts';
 
@@ -36,31 +36,6 @@ afterAll(async () => {
 });
 
 const portOf = (listening: Server): number => (listening.address() as AddressInfo).port;
-
-/** Demands a certificate of our authority, and passes on what comes. */
-async function startMutualTls(): Promise<{ port: number; names: string[] }> {
-  const names: string[] = [];
-  const [host = '', port = ''] = temporal.address.split(':');
-  const proxy = createTlsServer(
-    {
-      cert: pem(server.cert),
-      key: pem(server.key),
-      ca: pem(authority.cert),
-      requestCert: true,
-      rejectUnauthorized: true,
-      ALPNProtocols: ['h2'],
-    },
-    (socket: TLSSocket) => {
-      names.push(String(socket.getPeerCertificate().subject.CN));
-      const onward = connect(Number(port), host);
-      socket.pipe(onward).pipe(socket);
-      for (const end of [socket, onward]) end.on('error', () => [socket, onward].map((one) => one.destroy()));
-    },
-  );
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  closing.push(() => proxy.close());
-  return { port: portOf(proxy), names };
-}
 
 /** Lets only calls with the key pass, as Temporal Cloud does. */
 async function startKeyed(accepted: { key: string; seen: string[] }): Promise<number> {
@@ -142,7 +117,8 @@ async function workThrough(
 }
 
 test('api and worker reach a Temporal that demands certificates, and not without one', async () => {
-  const { port, names } = await startMutualTls();
+  const { port, names, close } = await startMutualTls(temporal.address, { authority, server });
+  closing.push(close);
   const own = authority.issue('cadenza');
   const files = {
     TEMPORAL_TLS_CA: authority.cert,

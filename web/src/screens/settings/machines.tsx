@@ -1,17 +1,13 @@
 /** The programs whose access tokens of an issuer are accepted. */
-import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
-
 import type { IdentityIssuer, IssuerMachine } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { readPersonId } from '../../data/people.ts';
 import { WrongEntry } from '../../data/wrong-entry.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
-import { detailOf } from '../../ui/problem.tsx';
 import type { Schema } from '../../ui/schema-form/fields.ts';
-import { Table, type Column } from '../../ui/table.tsx';
-import { complain } from '../../ui/toasts.tsx';
+import type { Column } from '../../ui/table.tsx';
 import { words } from './issuer-words.ts';
+import { RecordsDialog } from './records-dialog.tsx';
 import { Removal } from './removal.tsx';
 
 const texts: Schema = { type: 'array', items: { type: 'string' } };
@@ -26,32 +22,11 @@ const newMachine: Schema = {
   },
 };
 
-export function Machines({ issuer }: { issuer: IdentityIssuer }) {
-  const opened = useSignal(false);
-  return (
-    <>
-      <button type="button" onClick={() => (opened.value = true)}>
-        {words.machines}
-      </button>
-      {opened.value && <Programs issuer={issuer} onClose={() => (opened.value = false)} />}
-    </>
-  );
-}
-
 /** There are at most 200, which one page has. */
 const MOST = 200;
 
-function Programs({ issuer, onClose }: { issuer: IdentityIssuer; onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const machines = useSignal<readonly IssuerMachine[]>([]);
+export function Machines({ issuer }: { issuer: IdentityIssuer }) {
   const path = { id: issuer.id };
-  const load = async () => {
-    machines.value = await client.call('listMachines', { path, query: { limit: MOST } });
-  };
-  useEffect(() => {
-    dialog.current?.showModal();
-    load().catch((error: unknown) => complain(detailOf(error)));
-  }, []);
   const create = async (body: Record<string, unknown>) => {
     const claims = (body['claims'] ?? []) as string[];
     const scopes = (body['scopes'] ?? []) as string[];
@@ -64,38 +39,29 @@ function Programs({ issuer, onClose }: { issuer: IdentityIssuer; onClose: () => 
         ...(scopes.length === 0 ? {} : { scopes }),
       },
     });
-    await load();
   };
-  const remove = async (id: string) => {
-    await client.call('deleteMachine', { path: { ...path, machine_id: id } });
-    await load();
-  };
+  const remove = (id: string) => client.call('deleteMachine', { path: { ...path, machine_id: id } });
   return (
-    <dialog ref={dialog} aria-labelledby="machines-title" onClose={onClose}>
-      <h2 id="machines-title">{words.machinesTitle(issuer.title)}</h2>
-      <p class="muted">{words.machinesHelp}</p>
-      {machines.value.length === 0 ? (
-        <p>{words.noMachines}</p>
-      ) : (
-        <Table
-          label={words.machinesTitle(issuer.title)}
-          columns={columns(remove)}
-          records={machines.value}
-          keyOf={({ id }: IssuerMachine) => id}
+    <RecordsDialog<IssuerMachine>
+      id="machines"
+      button={words.machines}
+      title={words.machinesTitle(issuer.title)}
+      help={words.machinesHelp}
+      none={words.noMachines}
+      list={() => client.call('listMachines', { path, query: { limit: MOST } })}
+      columns={(reload) => columns((id) => remove(id).then(reload))}
+    >
+      {(reload) => (
+        <FormDialog
+          id="machine"
+          button={words.newMachine}
+          title={words.newMachine}
+          submit={words.save}
+          schema={newMachine}
+          onSubmit={(body) => create(body).then(reload)}
         />
       )}
-      <FormDialog
-        id="machine"
-        button={words.newMachine}
-        title={words.newMachine}
-        submit={words.save}
-        schema={newMachine}
-        onSubmit={create}
-      />{' '}
-      <button type="button" onClick={() => dialog.current?.close()}>
-        {words.close}
-      </button>
-    </dialog>
+    </RecordsDialog>
   );
 }
 
