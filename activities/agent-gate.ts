@@ -44,6 +44,7 @@ import { estimateOf } from '../domain/spending/estimate.ts';
 import type { CallRules } from '../domain/spending/rules.ts';
 import { priceOf } from '../domain/spending/prices.ts';
 import type { CallDeps } from './deps.ts';
+import { overtaken } from './under-way.ts';
 
 export interface GatedCall extends WithBatch, InvocationRef {
   input: unknown;
@@ -223,6 +224,7 @@ export class AgentGate {
       return null;
     }
     await this.#endTurn(null);
+    if ('overtaken' in held) throw overtaken();
     // The run has ended; its end is what the activity finds.
     if ('closed' in held) throw ApplicationFailure.retryable('The run is over', 'RunOver');
     const { exceeded, budget } = held;
@@ -305,7 +307,7 @@ export class AgentGate {
     clearInterval(this.#renewing);
     try {
       if (cancelled) {
-        if (this.holds) await settleAsHeld(this.#deps.orm.em.fork(), row.runId, row.key);
+        if (this.holds) await settleAsHeld(this.#deps.orm.em.fork(), row.runId, row.key, row.claim);
         await this.#endTurn(null);
       } else if (error === null) await this.#endTurn(this.#isBusy);
       else if (error instanceof Fault) await this.#endTurn(isAgentFailure(error.error) || null);

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Info } from '@temporalio/activity';
-import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/common';
 import { holdsLargeAnswer } from '../adapters/egress/answer-memory.ts';
 import { FAILURE, type InvocationRef, type Invoked, type WithBatch } from '../contracts/activities.ts';
 import { invocationKey } from '../contracts/invocation-key.ts';
@@ -29,7 +29,7 @@ import type { AgentGate } from './agent-gate.ts';
 import type { InvocationDeps } from './deps.ts';
 import { currentHandOver } from './handed-over-calls.ts';
 import { bounded } from './short-calls.ts';
-import { failureOf, isStopping, underWay, type UnderWay } from './under-way.ts';
+import { failureOf, isStopping, overtaken, underWay, type UnderWay } from './under-way.ts';
 
 export interface Calling {
   idempotencyKey: string;
@@ -220,15 +220,6 @@ function orderOf(short: InvocationInput['short'], info: Info): AttemptOrder {
   if (!short) return { scheduledMs: info.scheduledTimestampMs, attempt: info.attempt };
   const { started_ms: scheduledMs, replayed } = short.workflow_task;
   return { scheduledMs, attempt: replayed ? 0 : -1 };
-}
-
-/** Temporal has given this attempt up, so nobody hears of it. */
-function overtaken(): ApplicationFailure {
-  return ApplicationFailure.create({
-    type: 'Overtaken',
-    message: 'A later attempt of this call has begun',
-    category: ApplicationFailureCategory.BENIGN,
-  });
 }
 
 export function otherOutcome(): ApplicationFailure {

@@ -89,3 +89,12 @@ export function failureOf(underWay: UnderWay, error: unknown, activity: string):
     details: [error.error, ...(error.spent ? [error.spent] : [])],
   });
 }
+
+/** Temporal has given this attempt up, so nobody hears of it. */
+export function overtaken(): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: 'Overtaken',
+    message: 'A later attempt of this call has begun',
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}

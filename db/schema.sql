@@ -2275,7 +2275,7 @@ create table write_pause (
 -- function handing_over_to(p_user uuid) returns uuid[]
 -- function hash_audit_removal(removal audit_removal) returns bytea
 -- function hitl_audit_refuse() returns trigger
--- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean) returns json
+-- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean, p_claim integer DEFAULT NULL::integer) returns json
 -- function hold_run_quota(p_scope text, p_id uuid, p_live bigint, p_rate bigint, p_several boolean) returns jsonb
 -- function human_task_is_undecided(status text) returns boolean
 -- function keep_answer(p_user uuid, p_method text, p_path text, p_key text, p_fingerprint text, p_status integer, p_headers jsonb, p_body text) returns void

@@ -5,10 +5,14 @@
 -- `p_cost` is null if nobody knows the price. `p_estimated`: the amounts are not the most that the call can
 -- use, so a budget that nothing else holds admits them as long as anything is left.
 --
--- The result is {closed}, if the run is over; {held: the number of budgets}; or {exceeded: what, budget: the
+-- `p_claim`: as the attempt has claimed the key; null, of a release before, is not looked at.
+--
+-- The result is {closed}, if the run is over; {overtaken}, if another attempt has the claim, or the outcome is
+-- there: nobody would book what is reserved; {held: the number of budgets}; or {exceeded: what, budget: the
 -- row}, of the first budget in the order of ids.
 create or replace function hold_budgets(
-  p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean
+  p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean,
+  p_claim int default null
 ) returns json
 language plpgsql set enable_seqscan = off as $$
 declare
@@ -22,6 +26,11 @@ begin
     from run r where r.id = p_run and not run_is_over(r.status) for share;
   if not found then
     return '{"closed": true}';
+  end if;
+  perform from invocation
+    where run_id = p_run and key = p_key and claims = p_claim and finished_at is null for share;
+  if p_claim is not null and not found then
+    return '{"overtaken": true}';
   end if;
   select count(*) into held from budget_hold h where h.run_id = p_run and h.key = p_key;
   if held > 0 then

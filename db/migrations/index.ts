@@ -83,6 +83,7 @@ import { Migration202611290048RefusedHistories } from './202611290048-refused-hi
 import { Migration202611290052ActiveSchedules } from './202611290052-active-schedules.ts';
 import { Migration202611291039FiltersAlone } from './202611291039-filters-alone.ts';
 import { Migration202611291040FewerIndexEntries } from './202611291040-fewer-index-entries.ts';
+import { Migration202611291510HoldsByClaim } from './202611291510-holds-by-claim.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -166,6 +167,7 @@ export const migrations = [
   { name: '202611290052-active-schedules', class: Migration202611290052ActiveSchedules },
   { name: '202611291039-filters-alone', class: Migration202611291039FiltersAlone },
   { name: '202611291040-fewer-index-entries', class: Migration202611291040FewerIndexEntries },
+  { name: '202611291510-holds-by-claim', class: Migration202611291510HoldsByClaim },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

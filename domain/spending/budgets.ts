@@ -53,6 +53,8 @@ export interface BudgetState {
 export interface Hold {
   runId: string;
   key: string;
+  /** As the attempt has claimed the key; null: whoever has it. */
+  claim: number | null;
   agentId: string;
   /** Null: nobody knows the price. */
   costUsd: number | null;
@@ -61,19 +63,20 @@ export interface Hold {
   estimated: boolean;
 }
 
-export type Held = { closed: true } | { held: number } | { exceeded: Exceeded; budget: BudgetState };
+export type Held =
+  { closed: true } | { overtaken: true } | { held: number } | { exceeded: Exceeded; budget: BudgetState };
 
 const HOLD = new Prepared(
-  'select hold_budgets(?::uuid, ?, ?::uuid, ?::numeric, ?::bigint, ?::boolean) as held',
+  'select hold_budgets(?::uuid, ?, ?::uuid, ?::numeric, ?::bigint, ?::boolean, ?::int) as held',
 );
 
 /** Reserves what the call may use in all budgets, or in none. */
 export async function holdBudgets(em: EntityManager, hold: Hold): Promise<Held> {
   const [row] = await HOLD.execute<{
-    held: { closed: true } | { held: number } | { exceeded: Exceeded; budget: { subject_id: string } };
-  }>(em, [hold.runId, hold.key, hold.agentId, hold.costUsd, hold.tokens, hold.estimated]);
-  if (!row || 'closed' in row.held) return { closed: true };
-  if ('held' in row.held) return row.held;
+    held: Exclude<Held, { exceeded: Exceeded }> | { exceeded: Exceeded; budget: { subject_id: string } };
+  }>(em, [hold.runId, hold.key, hold.agentId, hold.costUsd, hold.tokens, hold.estimated, hold.claim]);
+  if (!row) return { closed: true };
+  if (!('exceeded' in row.held)) return row.held;
   const { exceeded, budget } = row.held;
   const state = await readBudget(em, budget.subject_id);
   if (!state) throw new Error('the budget was removed meanwhile');
@@ -101,9 +104,22 @@ export function spentBy(usage: Usage | undefined): Spent {
 export const SETTLE = 'settle_budgets(run_id, key, ?::numeric, ?::bigint)';
 export const settleValues = ({ costUsd, tokens }: Spent): (number | null)[] => [costUsd, tokens];
 
-/** Books a call that ended without an answer at what was reserved for it. */
-export async function settleAsHeld(em: EntityManager, runId: string, key: string): Promise<void> {
-  await em.execute('select settle_budgets(?::uuid, ?, null, null)', [runId, key]);
+/**
+ * Books a call that ended without an answer at what was reserved for it, unless another attempt than that of
+ * `claim` has the key: what is held is for that one then.
+ */
+export async function settleAsHeld(
+  em: EntityManager,
+  runId: string,
+  key: string,
+  claim: number | null = null,
+): Promise<void> {
+  await em.execute(
+    `select settle_budgets(?::uuid, ?, null, null)
+      where ?::int is null
+         or exists (select from invocation where run_id = ? and key = ? and claims = ?)`,
+    [runId, key, claim, runId, key, claim],
+  );
 }
 
 /** A call whose worker was lost, and that is made again. */

@@ -224,7 +224,7 @@ test('the dearest calls can be counted, reserved and summed up in any number', a
   const [sum] = await readUsage(orm.em.fork(), actor, { by: 'agent', agent_id: agentId }, { limit: 10 });
   expect(sum).toMatchObject({ invocations: 120, input_tokens: 120e12, cost_usd: 120e9 });
   for (let i = 0; i < 120; i++) {
-    const hold = { runId, key: `k${i}`, agentId, costUsd: 1e9, tokens: 1, estimated: false };
+    const hold = { runId, key: `k${i}`, claim: null, agentId, costUsd: 1e9, tokens: 1, estimated: false };
     expect(await holdBudgets(orm.em.fork(), hold)).toEqual({ held: 1 });
     await settleAsHeld(orm.em.fork(), runId, `k${i}`);
   }
@@ -239,7 +239,8 @@ test('a lost call that a budget bears is booked once, and only if it was made', 
   const call = { runId, key: 'k', task: '/do/0/ask', agentId, agentVersion: '1.0.0', model: null };
   const lost = () => bookLostCall(orm.em.fork(), { ...call, usage, costUsd: 1.5, budgeted: true });
   expect(await lost()).toBe(false);
-  await holdBudgets(orm.em.fork(), { runId, key: 'k', agentId, costUsd: 2, tokens: 3, estimated: true });
+  const hold = { runId, key: 'k', claim: null, agentId, costUsd: 2, tokens: 3, estimated: true };
+  await holdBudgets(orm.em.fork(), hold);
   expect([await lost(), await lost()]).toEqual([true, false]);
   const state = await readBudget(orm.em.fork(), agentId);
   expect(state).toMatchObject({
@@ -249,6 +250,38 @@ test('a lost call that a budget bears is booked once, and only if it was made', 
   const actor = { id: user.id, roles: ['builder'] } as never;
   const sums = await readUsage(orm.em.fork(), actor, { by: 'agent', agent_id: agentId }, { limit: 1 });
   expect(sums).toMatchObject([{ invocations: 1, cost_usd: 1.5 }]);
+});
+
+test('an attempt that another has overtaken reserves nothing, and books nothing of the other', async () => {
+  const agentId = await agent({ budget: { max_cost_usd: 10 } });
+  const runId = await run();
+  const em = orm.em.fork();
+  const begin = (finished: boolean): Promise<unknown> =>
+    em.execute(
+      `insert into invocation (run_id, key, finished_at) values (?, 'k', ${finished ? 'now()' : 'null'})
+       on conflict (run_id, key)
+       do update set claims = invocation.claims + 1, finished_at = excluded.finished_at`,
+      [runId],
+    );
+  const hold = (claim: number): Promise<unknown> =>
+    holdBudgets(em, { runId, key: 'k', claim, agentId, costUsd: 2, tokens: 3, estimated: true });
+  const spent = async (): Promise<unknown> => {
+    const state = await readBudget(em, agentId);
+    return [state?.used.invocations, state?.reserved.invocations];
+  };
+  expect(await hold(1)).toEqual({ overtaken: true });
+  await begin(false);
+  expect(await hold(1)).toEqual({ held: 1 });
+  await begin(false);
+  // The first attempt's statements come late.
+  expect(await hold(1)).toEqual({ overtaken: true });
+  await settleAsHeld(em, runId, 'k', 1);
+  expect(await spent()).toEqual([0, 1]);
+  await settleAsHeld(em, runId, 'k', 2);
+  expect(await spent()).toEqual([1, 0]);
+  await begin(true);
+  expect(await hold(3)).toEqual({ overtaken: true });
+  expect(await spent()).toEqual([1, 0]);
 });
 
 test('a budget is raised to at most what it can be set to', async () => {
