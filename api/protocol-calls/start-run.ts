@@ -5,7 +5,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { writeAudit, type AuditOrigin } from '../../domain/audit/write.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import { AppError, conflict } from '../../domain/errors.ts';
-import { deliverSignals, startRun } from '../../domain/runs/dispatch.ts';
+import { deliverCommands, startRun } from '../../domain/runs/dispatch.ts';
 import {
   findRepeatedRun,
   isLastCall,
@@ -80,17 +80,17 @@ export async function cancelLeftRun(
 
 /** Asks the run to end; harmless if it has ended. @throws not_found for another user's run */
 export async function cancelCalledRun(deps: Deps, { actor, origin }: Caller, runId: string): Promise<void> {
-  const signals = await inTransaction(
+  const commanded = await inTransaction(
     () => deps.orm.em.fork(),
     async (em) => {
       await writeAudit(em, origin, { action: 'cancelRun', objectType: 'run', objectId: runId });
       return commandRun(em, actor, runId, 'cancel');
     },
   ).catch((error: unknown) => {
-    if (error instanceof AppError && error.code === 'run_finished') return [];
+    if (error instanceof AppError && error.code === 'run_finished') return null;
     throw error;
   });
-  await afterCommit(deps, () => deliverSignals(deps, signals));
+  if (commanded !== null) await afterCommit(deps, () => deliverCommands(deps, [commanded]));
 }
 
 /** The change is committed, so a failure is only logged: the reconciler repeats the work. */

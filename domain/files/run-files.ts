@@ -111,12 +111,18 @@ export async function filesOfRun(em: EntityManager, runId: string): Promise<stri
   return rows.map(({ file_id }) => file_id);
 }
 
-/** Whether any of the runs that the actor sees uses the file. */
-export async function usedByRunSeenBy(em: EntityManager, actor: Actor, fileId: string): Promise<boolean> {
+/** The runs that the actor sees and that use the file, those that may be seen inside first. */
+export async function runsSeenByWith(
+  em: EntityManager,
+  actor: Actor,
+  fileId: string,
+  limit: number,
+): Promise<string[]> {
   const seen = runsSeenBy(actor, 'r');
-  const rows = await em.execute(
-    `select from run_file u join run r on r.id = u.run_id where u.file_id = ? and ${seen.sql} limit 1`,
-    [fileId, ...seen.values],
+  const rows = await em.execute<{ id: string }[]>(
+    `select r.id from run_file u join run r on r.id = u.run_id
+      where u.file_id = ? and ${seen.sql} order by r.by_grant, r.id desc limit ?`,
+    [fileId, ...seen.values, limit],
   );
-  return rows.length > 0;
+  return rows.map(({ id }) => id);
 }

@@ -11,7 +11,7 @@ import { AppError, forbidden, notFound } from '../errors.ts';
 import { checkQuota } from '../quotas/check.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
 import { maySeeInside, maySeeRun, readInside } from '../runs/policy.ts';
-import { fileIdsIn, filesOfRun, usedByRunSeenBy } from './run-files.ts';
+import { fileIdsIn, filesOfRun, runsSeenByWith } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
 
@@ -118,12 +118,34 @@ export async function storeFile(
 
 /**
  * The caller's own files, public ones, and those that the caller's runs use, such as attachments of a
- * decision. @throws 404 for any other file
+ * decision, as far as the caller sees the inside of the run. @throws 404 for any other file
  */
 export async function getFile(em: EntityManager, actor: Actor, id: string): Promise<StoredFile> {
   const file = await readFile(em, id);
-  if (!maySeeFile(actor, file) && !(await usedByRunSeenBy(em, actor, id))) throw notFound('file');
+  const isOpen = maySeeFile(actor, file) && !(await isFromInside(em, actor, file));
+  if (!isOpen && !(await isOfRunSeenBy(em, actor, id))) throw notFound('file');
   return file;
+}
+
+/** Whether it is from inside of runs that the actor, whose it is, has started as a runner. */
+async function isFromInside(em: EntityManager, actor: Actor, file: StoredFile): Promise<boolean> {
+  if (!file.of_runs || file.owner_id !== actor.id || file.visibility === 'public' || isAdmin(actor))
+    return false;
+  const [use] = await em.execute<object[]>(
+    `select from run_file u join run r on r.id = u.run_id
+      where u.file_id = ? and r.owner_id = ? and r.by_grant limit 1`,
+    [file.id, actor.id],
+  );
+  return use !== undefined;
+}
+
+/** The most runs of a file that are looked at. */
+const MAX_RUNS_OF_FILE = 20;
+
+async function isOfRunSeenBy(em: EntityManager, actor: Actor, fileId: string): Promise<boolean> {
+  for (const runId of await runsSeenByWith(em, actor, fileId, MAX_RUNS_OF_FILE))
+    if ((await filesSeenOf(em, actor, runId)).includes(fileId)) return true;
+  return false;
 }
 
 /** Without a permission check, for holders of a link. @throws 404 */
@@ -137,6 +159,7 @@ export async function readFile(em: EntityManager, id: string): Promise<StoredFil
 export async function getFileForChange(em: EntityManager, actor: Actor, id: string): Promise<StoredFile> {
   const file = await em.findOne(StoredFile, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (!file || !maySeeFile(actor, file)) throw notFound('file');
+  if ((await isFromInside(em, actor, file)) && !(await isOfRunSeenBy(em, actor, id))) throw notFound('file');
   if (!mayChangeFile(actor, file))
     throw forbidden('Only its owner, builders of its team and admins may change this file.');
   return file;

@@ -85,14 +85,25 @@ const SECTIONS: readonly Section[] = [
     where: 'decided_by = ?',
   }),
   section('task_history', 'hitl_audit', 'id, task_id, run_id, at, action, via', { where: 'actor_id = ?' }),
+  // Whoever started a run as a runner sees of its inside no more here than elsewhere (docs/teams.md#runners).
   section(
     'runs',
     'run',
-    `id, workflow_id, workflow_name, status, input, output, error, tags, labels, created_at, started_at,
-     finished_at`,
+    `id, workflow_id, workflow_name, status,
+     case when not by_grant or parent_run_id is null then input end as input,
+     case when not by_grant or parent_run_id is null then output end as output,
+     case when by_grant and error is not null
+          then json_build_object('type', error -> 'type', 'status', error -> 'status',
+                                 'title', error -> 'title')
+          else to_json(error) end as error,
+     tags, labels, created_at, started_at, finished_at`,
     owned,
   ),
-  section('files', 'file', 'id, name, media_type, size, sha256, visibility, created_at', owned),
+  section('files', 'file f', 'id, name, media_type, size, sha256, visibility, created_at', {
+    where: `owner_id = ? and not (of_runs and exists (
+      select from run_file u join run r on r.id = u.run_id
+       where u.file_id = f.id and r.owner_id = f.owner_id and r.by_grant))`,
+  }),
   section('agents', 'agent', 'id, name, description, type, visibility, created_at', owned),
   section('workflows', 'workflow', 'id, name, description, visibility, created_at, archived_at', owned),
   section('conversations', 'chat_session', 'id, agent_id, name, created_at, updated_at', owned),

@@ -44,6 +44,29 @@ export async function deliverSignals(deps: DispatchDeps, ids: string[], atOnce =
   return sendSignals(deps, await readSignals(lateFork(deps.orm.em), ids), atOnce);
 }
 
+const ENDED_AT_ONCE = 10;
+
+/** What a command to a run still has to do at Temporal, once it is committed. */
+export interface Commanded {
+  runId: string;
+  /** Ids. */
+  signals: string[];
+  /** The run was over before its execution did anything: that may never come so far as to notice it. */
+  endsExecution: boolean;
+}
+
+/** After the commit. The reconciler repeats what does not arrive. */
+export async function deliverCommands(deps: DispatchDeps, commands: readonly Commanded[]): Promise<void> {
+  await deliverSignals(
+    deps,
+    commands.flatMap(({ signals }) => signals),
+  );
+  const ended = commands.filter(({ endsExecution }) => endsExecution);
+  await inParallel(ended, ENDED_AT_ONCE, ({ runId }) =>
+    deps.temporal.terminate(runId, 'the run was cancelled before it started'),
+  );
+}
+
 /** Those of a run in their order. */
 export async function sendSignals(deps: DispatchDeps, signals: OpenSignal[], atOnce = 1): Promise<string[]> {
   const [first, ...others] = signals;

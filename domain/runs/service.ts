@@ -12,6 +12,7 @@ import { holderOf } from '../auth/ownership.ts';
 import { conflict, forbidden, invalid } from '../errors.ts';
 import { checkAgainstSchema } from '../schema-check.ts';
 import { createRun, type CreatedRun, type RunNames } from './create.ts';
+import type { Commanded } from './dispatch.ts';
 import { appendEvents, lockRun, serviceEvent } from './events.ts';
 import type { RunLimits } from './limits.ts';
 import type { AgentReference, Pin } from './pins.ts';
@@ -141,19 +142,20 @@ const COMMAND_WORDS: Record<CommandKind, string> = {
 };
 
 /**
- * Stores a command for the run. Repeating a cancel is harmless. @returns signals to deliver. @throws 409 if
- * the run has ended
+ * Stores a command for the run. Repeating a cancel is harmless. @returns what to deliver after the commit
+ * @throws 409 if the run has ended
  */
 export async function commandRun(
   em: EntityManager,
   actor: Actor,
   id: string,
   kind: CommandKind,
-): Promise<string[]> {
+): Promise<Commanded> {
   const seen = await getRun(em, actor, id);
   if (!mayCommand(actor, seen, kind)) throw forbidden('This requires the role builder.', 'role_required');
+  const nothing = { runId: id, signals: [], endsExecution: false };
   const run = await lockRun(em, id);
-  if (!run) return [];
+  if (!run) return nothing;
   if (kind === 'cancel' && run.status === 'pending') {
     const event = serviceEvent({
       key: 'run:ended',
@@ -168,10 +170,10 @@ export async function commandRun(
       { events: [event], projection: null, acks: [] },
       { end: { status: 'cancelled' } },
     );
-    return signals;
+    return { runId: id, signals, endsExecution: true };
   }
   const outcome = commandOutcome(kind, { status: run.status, open_command: await openCommand(em, id) });
-  if (outcome === 'unchanged') return [];
+  if (outcome === 'unchanged') return nothing;
   if (outcome === 'finished')
     throw conflict('run_finished', `The run is ${run.status}: it can't be ${COMMAND_WORDS[kind]}.`, {
       run_status: run.status,
@@ -184,7 +186,7 @@ export async function commandRun(
     { kind, by: actor.id, at: new Date().toISOString() },
     { id: await nextCommandId(em, id), by: actor.id },
   );
-  return signal === null ? [] : [signal];
+  return { ...nothing, signals: signal === null ? [] : [signal] };
 }
 
 /**

@@ -52,7 +52,10 @@ export async function watchStuckRuns(
     const attempt = await deps.temporal.workflowTaskAttempt(runId);
     options.heartbeat();
     if (attempt >= STUCK_ATTEMPT) {
-      if (await noteStuck(deps, runId, attempt)) result.stuck.push(runId);
+      const noted = await noteStuck(deps, runId, attempt);
+      if (noted === 'new') result.stuck.push(runId);
+      // It would try for ever, and nobody could reach it any more.
+      if (noted === 'over') await deps.temporal.terminate(runId, 'the run has ended');
     } else if (known.has(runId)) {
       await noteRecovered(deps, runId);
       result.recovered.push(runId);
@@ -108,25 +111,29 @@ async function unmoved(em: EntityManager, now: Date): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** @returns whether the run became stuck just now */
-async function noteStuck({ orm }: DispatchDeps, runId: string, attempt: number): Promise<boolean> {
+/** @returns `new`: the run became stuck just now; `over`: it has ended, and only its execution goes on */
+async function noteStuck(
+  { orm }: DispatchDeps,
+  runId: string,
+  attempt: number,
+): Promise<'new' | 'known' | 'over'> {
   return orm.em.fork().transactional(async (em) => {
     const run = await lockRun(em, runId);
-    if (run === null || isTerminal(run.status)) return false;
+    if (run === null || isTerminal(run.status)) return 'over';
     const [row] = await em.execute<{ since: Date; fresh: boolean }[]>(
       `insert into run_stuck as s (run_id, attempts) values (?, ?)
        on conflict (run_id) do update set attempts = excluded.attempts, checked_at = clock_timestamp()
        returning s.since, s.xmax = 0 as fresh`,
       [runId, attempt],
     );
-    if (!row?.fresh) return false;
+    if (!row?.fresh) return 'known';
     await appendWarning(em, runId, {
       key: `stuck:${new Date(row.since).toISOString()}`,
       level: 'warn',
       message: LOG_TEXT.runWarning.stuck(attempt - 1),
       data: { attempts: attempt - 1 },
     });
-    return true;
+    return 'new';
   });
 }
 

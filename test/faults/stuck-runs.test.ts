@@ -131,3 +131,60 @@ test('a stuck run is logged once, shown by metrics and /readyz, and its recovery
     checks: { runs: 'ok' },
   });
 });
+
+test('a run that is cancelled before it has started leaves no execution behind', async () => {
+  await platform.stopWorker();
+  const runs = await Promise.all(
+    ['one', 'batch'].map(() => startRun(builder, { do: [{ ask: humanTask('Wait') }] })),
+  );
+  const [one, other] = runs.map(({ id }) => String(id));
+  for (const id of [one, other]) expect(await temporal.describe(id ?? '')).toBe('running');
+  expect((await builder.post(`/runs/${one}/cancel`)).body.status).toBe('cancelled');
+  const batch = await builder.post('/runs/actions', { action: 'cancel', ids: [other] });
+  expect(JSON.stringify(batch.body)).toContain('"status":"cancelled"');
+  for (const id of [one, other])
+    expect(
+      await until(
+        () => temporal.describe(id ?? ''),
+        (status) => status !== 'running',
+      ),
+    ).toBe('terminated');
+});
+
+test('an execution that goes on after its run has ended can be terminated', async () => {
+  const { id } = await startRun(builder, { do: [{ ask: humanTask('Wait') }] });
+  const admin = await platform.as('admin');
+  // As if it had been cancelled, and Temporal had not answered.
+  await platform.orm.em.fork().execute(
+    `update run set status = 'cancelled', finished_at = clock_timestamp() - interval '1 minute'
+        where id = ?`,
+    [id],
+  );
+  expect((await admin.post(`/runs/${id}/terminate`, {})).status).toBe(200);
+  expect(await temporal.describe(id)).toBe('terminated');
+  const again = await admin.post(`/runs/${id}/terminate`, {});
+  expect([again.status, again.body.code]).toEqual([409, 'run_finished']);
+});
+
+test('an execution that fails again and again after its run has ended is ended', async () => {
+  await platform.startWorker();
+  const { id } = await startRun(builder, { do: [{ ask: humanTask('Wait') }] });
+  await until(
+    () => runOf(id),
+    ({ status }) => status === 'waiting',
+  );
+  await platform.stopWorker();
+  await platform.startWorker({ workflowBundle: await bundleBroken() });
+  await decide(id, 'Wait');
+  await platform.orm.em
+    .fork()
+    .execute(`update run set status = 'cancelled', finished_at = clock_timestamp() where id = ?`, [id]);
+  // Known to be stuck, as the servers of tests do not tell which executions have problems.
+  await platform.orm.em.fork().execute('insert into run_stuck (run_id, attempts) values (?, 1)', [id]);
+  expect(
+    await until(
+      async () => (await passes(), temporal.describe(id)),
+      (status) => status !== 'running',
+    ),
+  ).toBe('terminated');
+});

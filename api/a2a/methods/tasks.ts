@@ -5,7 +5,7 @@ import { isTerminalState } from '../../../contracts/a2a/objects.ts';
 import type { TaskRow } from '../../../domain/a2a/task-row.ts';
 import { writeAudit } from '../../../domain/audit/write.ts';
 import { AppError } from '../../../domain/errors.ts';
-import { deliverSignals } from '../../../domain/runs/dispatch.ts';
+import { deliverCommands } from '../../../domain/runs/dispatch.ts';
 import { commandRun } from '../../../domain/runs/service.ts';
 import { inTransaction } from '../../transaction.ts';
 import { resumePosition, type A2ACall } from '../call.ts';
@@ -47,8 +47,8 @@ export async function* resubscribe(call: A2ACall, { id }: SubscribeToTaskRequest
 export async function cancelTask(call: A2ACall, { id }: CancelTaskRequest): Promise<Task> {
   const row = await readTaskRow(call, taskIdOf(id));
   if (isTerminalState(row.state)) throw notCancelable();
-  const signals = await requestCancel(call, row.id);
-  await afterCommit(call, () => deliverSignals(call.deps, signals));
+  const commanded = await requestCancel(call, row.id);
+  await afterCommit(call, () => deliverCommands(call.deps, [commanded]));
   const ended = await untilEnded(call, row.id);
   if (isTerminalState(ended.state) && ended.state !== 'TASK_STATE_CANCELED') throw notCancelable();
   return Task.fromJSON(await showTask(call, ended));

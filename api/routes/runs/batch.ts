@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { EntityManager } from '../../../db/orm.ts';
 import { AppError } from '../../../domain/errors.ts';
 import { inParallel } from '../../../domain/in-parallel.ts';
-import { deliverSignals, startRun } from '../../../domain/runs/dispatch.ts';
+import { deliverCommands, startRun, type Commanded } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import { getListedRun } from '../../../domain/runs/queries.ts';
 import { retryRun } from '../../../domain/runs/retry.ts';
@@ -66,7 +66,8 @@ type Batch = z.output<typeof batchBody>;
 interface Done {
   status: number;
   run: Record<string, unknown>;
-  signals: string[];
+  /** Null for a retry. */
+  commanded: Commanded | null;
   /** The run that a retry has created. */
   started: string | null;
 }
@@ -109,12 +110,12 @@ async function act(
 ): Promise<Done> {
   const isRetry = action === 'retry';
   const started = isRetry ? await retryRun(em, actor, id, runLimits(deps.env)) : null;
-  const signals = isRetry ? [] : await commandRun(em, actor, id, action);
+  const commanded = isRetry ? null : await commandRun(em, actor, id, action);
   const run = await getListedRun(em, actor, started ?? id, 'summary');
   return {
     status: isRetry ? 201 : 200,
     run: presentRunSummary(presenterOf(deps, actor), run),
-    signals,
+    commanded,
     started,
   };
 }
@@ -125,9 +126,9 @@ async function deliver(deps: AppDeps, c: EndpointContext, results: (Done | AppEr
   const started = done.flatMap((one) => (one.started === null ? [] : [one.started]));
   let isAway = false;
   try {
-    await deliverSignals(
+    await deliverCommands(
       deps,
-      done.flatMap(({ signals }) => signals),
+      done.flatMap(({ commanded }) => commanded ?? []),
     );
     await inParallel(started, AT_ONCE, async (runId) => {
       // Each call to a server that is away takes seconds.

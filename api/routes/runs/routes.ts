@@ -6,7 +6,7 @@ import { hasRole, type Actor } from '../../../domain/auth/actor.ts';
 import { hasRoleInSomeTeam } from '../../../domain/auth/ownership.ts';
 import { AppError, forbidden } from '../../../domain/errors.ts';
 import { callingRunByHeader } from '../../../domain/runs/calling-run.ts';
-import { deliverSignals } from '../../../domain/runs/dispatch.ts';
+import { deliverCommands, deliverSignals } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import {
   getRun,
@@ -22,6 +22,7 @@ import { getStartable } from '../../../domain/runs/runnable.ts';
 import { retryRun } from '../../../domain/runs/retry.ts';
 import { commandRun, runWorkflow, terminateRun } from '../../../domain/runs/service.ts';
 import type { CommandKind } from '../../../domain/runs/rights.ts';
+import type { RunRow } from '../../../domain/runs/row.ts';
 import type { AppDeps } from '../../deps.ts';
 import { preferredWaitSeconds } from '../../conditional.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
@@ -194,8 +195,8 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       async handler(c) {
         await roleFirst(c.actor, getRun(c.em, c.actor, c.params.id));
         c.checkSyntax();
-        const signals = await commandRun(c.em, c.actor, c.params.id, kind);
-        c.afterCommit(async () => void (await deliverSignals(deps, signals)));
+        const commanded = await commandRun(c.em, c.actor, c.params.id, kind);
+        c.afterCommit(() => deliverCommands(deps, [commanded]));
         return {
           status: 200,
           body: await wholeRun(deps, c),
@@ -405,11 +406,13 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       async handler(c) {
         await roleFirst(c.actor, getRun(c.em, c.actor, c.params.id));
         c.checkSyntax();
-        const signals = await terminateRun(c.em, c.actor, c.params.id, c.body.reason ?? null);
-        c.afterCommit(async () => {
-          await deps.temporal.terminate(c.params.id, c.body.reason ?? 'terminated by an admin');
-        });
-        c.afterCommit(async () => void (await deliverSignals(deps, signals)));
+        const { id } = c.params;
+        const reason = c.body.reason ?? null;
+        c.afterCommit(() => deps.temporal.terminate(id, reason ?? 'terminated by an admin'));
+        if (!(await isLeftAtTemporal(deps, await getRun(c.em, c.actor, id)))) {
+          const signals = await terminateRun(c.em, c.actor, id, reason);
+          c.afterCommit(async () => void (await deliverSignals(deps, signals)));
+        }
         return {
           status: 200,
           body: await wholeRun(deps, c),
@@ -443,4 +446,15 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       onReplay: (c, first) => replayWaiting(deps, c, first),
     }),
   ];
+}
+
+/** An execution ends within moments of its run, unless it never comes so far as to notice that. */
+const LEFT_MS = 10_000;
+
+async function isLeftAtTemporal(
+  { temporal }: AppDeps,
+  run: Pick<RunRow, 'id' | 'finished_at'>,
+): Promise<boolean> {
+  if (run.finished_at === null || Date.now() - new Date(run.finished_at).getTime() < LEFT_MS) return false;
+  return (await temporal.describe(run.id)) === 'running';
 }

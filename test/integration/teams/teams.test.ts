@@ -569,6 +569,37 @@ describe('what is inside a run', () => {
     expect((await runner.client.get(`/runs/${run.id}`)).body.input_params).toEqual({ a: 1 });
   });
 
+  test('is not in the personal data of the runner', async () => {
+    const { runner, run } = await grantedRun();
+    const em = app.orm.em.fork();
+    const child = created(
+      await runner.client.post(`/workflows/${run.workflow_id}/run`, { input_params: {} }),
+    );
+    await em.execute(
+      `update run set parent_run_id = ?, input = '{"x": "hidden-input"}', output = '{"x": "hidden-output"}'
+        where id = ?`,
+      [run.id, child.id],
+    );
+    const error = {
+      type: 'runtime',
+      status: 500,
+      title: 'Fault',
+      detail: 'hidden-detail',
+      instance: '/do/0/x',
+    };
+    await em.execute('update run set error = ?::json where id = ?', [JSON.stringify(error), run.id]);
+    const kept = created(
+      await runner.client.post('/files?name=hidden-file', 'x', { headers: { 'content-type': 'text/plain' } }),
+    );
+    await em.execute('update file set of_runs = true where id = ?', [kept.id]);
+    await em.execute('insert into run_file (run_id, file_id) values (?, ?)', [run.id, kept.id]);
+    const text = String((await runner.client.get('/users/me/personal-data')).body);
+    expect(text).toContain(run.id);
+    expect(text).toContain(child.id);
+    expect(text).not.toMatch(/hidden-|\/do\/0\/x/);
+    expect(text).not.toContain('"section":"files"');
+  });
+
   test('is the files that it stores, but for those of its output', async () => {
     const { runner, run } = await grantedRun();
     const upload = async (): Promise<string> =>
@@ -587,6 +618,16 @@ describe('what is inside a run', () => {
       (await runner.client.get(`/files${query}`)).body.map(({ id }: { id: string }) => id);
     expect(await idsOf(`?run_id=${run.id}`)).toEqual([given]);
     expect(await idsOf('')).toEqual([own]);
+    const statuses = async (id: string): Promise<number[]> => [
+      (await runner.client.get(`/files/${id}`)).status,
+      (await runner.client.get(`/files/${id}/metadata`)).status,
+      (await runner.client.patch(`/files/${id}`, { name: 'mine' })).status,
+    ];
+    expect(await statuses(given)).toEqual([200, 200, 200]);
+    expect(await statuses(kept)).toEqual([404, 404, 404]);
+    expect((await runner.client.post(`/files/${kept}/link`)).status).toBe(404);
+    expect((await runner.client.delete(`/files/${kept}`)).status).toBe(404);
+    expect((await app.as('admin').then((client) => client.get(`/files/${kept}`))).status).toBe(200);
   });
 
   test('is what the workflow hands out: files that its definition names, not the input', async () => {
