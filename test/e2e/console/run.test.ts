@@ -210,7 +210,7 @@ inBrowser('turns and tools of a model are steps, and its calls are approved in t
     await page.getByRole('button', { name: /^Invoke/ }).click();
     await page.getByRole('link', { name: 'A person is asked. Open the inbox' }).waitFor();
     await open('/inbox?q=pay-back');
-    await page.getByRole('heading', { name: 'May invoke call pay-back?' }).waitFor();
+    await page.getByRole('heading', { name: 'May clerk call pay-back?' }).waitFor();
     await page.getByText('I pay back.', { exact: true }).waitFor();
     await page.getByLabel('Arguments').fill('{"amount": 70}');
     await page.getByRole('button', { name: 'Approve' }).click();

@@ -32,6 +32,14 @@ export function chatFrame(
   };
 }
 
+/** Of an agent that is called by itself (domain/runs/service.ts). */
+const INVOKED = '/do/0/invoke';
+
+/** Whose tool calls people approve: the task, or the agent if it is called by itself. */
+export function titleName({ start }: Execution, { ref, name }: Pick<Task, 'ref' | 'name'>): string {
+  return start.workflow_id === null && ref === INVOKED ? start.name : name;
+}
+
 /** The step as an activity knows it. */
 export function stepOf({
   ref,

@@ -24,6 +24,7 @@ import {
   humanTask,
   leftMs,
   stepOf,
+  titleName,
   type AgentRequest,
   type CallAgent,
 } from './chat.ts';
@@ -222,7 +223,7 @@ class OneCall {
   async #approve(own: Task, tool: LoopTool, approval: ApprovalRequest): Promise<void> {
     const decided = await this.#question(own, (id) => ({
       ...humanTask(this.#execution, own, id),
-      title: `May ${this.#task.name} call ${tool.name}?`.slice(0, MAX_TITLE),
+      title: `May ${titleName(this.#execution, this.#task)} call ${tool.name}?`.slice(0, MAX_TITLE),
       description: approval.description === '' ? null : approval.description,
       subject: { tool: tool.name, arguments: this.#call.arguments },
       form_schema: approval.form,

@@ -17,6 +17,7 @@ import {
   humanTask,
   leftMs,
   stepOf,
+  titleName,
   type AgentRequest,
   type CallAgent,
 } from './chat.ts';
@@ -245,7 +246,10 @@ async function mayGoOn(execution: Execution, task: Task, chat: ChatFrame, detail
   const { output } = await runStep(execution, step, frame, task.env, async (own) => {
     const human = (frame.human ??= humanFrame());
     const decided = await askPerson(execution, own, human, {
-      task: ({ id }) => limitTask(execution, own, chat, detail, id),
+      task: ({ id }) => ({
+        ...limitTask(execution, own, chat, detail, id),
+        title: `May ${titleName(execution, task)} go on?`,
+      }),
       marks: [],
       onExpiry: 'fault',
     });
@@ -266,7 +270,6 @@ function limitTask(
 ): NewHumanTask {
   return {
     ...humanTask(execution, own, id),
-    title: `May ${own.name.replace(/: go on\?$/, '')} go on?`,
     description: `${detail}. If it goes on, it may use as much again.`,
     subject: { turns, usage },
     decisions: [
