@@ -179,12 +179,12 @@ class Applying {
     return this.#item(applier, resource, { id, action: 'create', changes: [] });
   }
 
-  #item<R extends Resource, State>(
+  async #item<R extends Resource, State>(
     applier: Applier<R, State>,
     resource: R,
     done: Pick<PlanItem, 'id' | 'action' | 'changes'>,
-  ): PlanItem {
-    const warnings = applier.warnings?.(this.#context, resource) ?? [];
+  ): Promise<PlanItem> {
+    const warnings = (await applier.warnings?.(this.#context, resource)) ?? [];
     return { kind: resource.kind, name: resource.name, ...done, warnings };
   }
 

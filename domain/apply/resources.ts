@@ -97,7 +97,7 @@ export interface Applier<R extends Resource, State> {
   update(context: ApplyContext, state: State, resource: R): Promise<void>;
   archive(context: ApplyContext, state: State): Promise<void>;
   /** What somebody should know who applies the resource. */
-  warnings?(context: ApplyContext, resource: R): FieldError[];
+  warnings?(context: ApplyContext, resource: R): Promise<FieldError[]>;
 }
 
 /** Names of the holder's secrets among these. */

@@ -12,6 +12,7 @@ import { checkRevisionLimit } from '../limits.ts';
 import { checkQuota } from '../quotas/check.ts';
 import { REFRESH_CODES } from '../registry/external-resources.ts';
 import { keptRunners } from '../registry/runners.ts';
+import { peopleProblems } from '../registry/people-problems.ts';
 import { runnerProblems } from '../registry/runner-problems.ts';
 import { versionProblems } from '../registry/version-problems.ts';
 import { checkDefinition } from '../registry/workflow-definitions.ts';
@@ -99,11 +100,12 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     if (workflow.archived_at === null) await archiveWorkflow(em, workflow);
   },
   // What has changed at the source of the definition's functions, or could not be fetched now; and human
-  // tasks that the workflow's runners may not decide.
-  warnings({ fetched }, { name, fields }) {
+  // tasks that name people who are not there, or that the workflow's runners may not decide.
+  async warnings({ em, actor, fetched }, { name, fields }) {
     const ofSources = (fetched.get(name)?.problems ?? []).filter(({ code }) => REFRESH_CODES.includes(code));
     const ofRunners = runnerProblems(fields.runners ?? null, fields.definition);
-    return [...ofSources, ...ofRunners].map(({ pointer, code, message }) => ({
+    const [ofPeople = []] = await peopleProblems(em, actor, [fields.definition]);
+    return [...ofSources, ...ofPeople, ...ofRunners].map(({ pointer, code, message }) => ({
       pointer: `/definition${pointer}`,
       code,
       message,

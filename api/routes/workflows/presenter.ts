@@ -121,14 +121,15 @@ export const listedRevision = listedRecord(revisionRecord, listedParts, {
   variantOf: 'WorkflowRevision',
 });
 
+/** @param presentProblems those of agent versions and of the people whom human tasks name */
 export function presentListedWorkflow(
   actor: Actor,
   workflow: ListedWorkflow,
-  versionProblems: readonly Problem[],
+  presentProblems: readonly Problem[],
 ): Record<string, unknown> {
   const runners = shownRunners(actor, workflow);
   const ofRunners = runnerProblems(runners, workflow.definition);
-  const parts = presentParts(workflow, [...versionProblems, ...ofRunners]);
+  const parts = presentParts(workflow, [...presentProblems, ...ofRunners]);
   const {
     id,
     name,
@@ -161,7 +162,12 @@ export function presentListedWorkflow(
 }
 
 function shownRunners(actor: Actor, workflow: Ownership & { runners: Runners }): Runners | null {
-  return mayChangeWorkflow(acting(actor, 'builder'), workflow) ? workflow.runners : null;
+  return mayChange(actor, workflow) ? workflow.runners : null;
+}
+
+/** Whether the actor may know its runners, and whom of the people that it names there are. */
+export function mayChange(actor: Actor, workflow: Ownership): boolean {
+  return mayChangeWorkflow(acting(actor, 'builder'), workflow);
 }
 
 export function presentListedRevision(
@@ -189,10 +195,11 @@ function recordNames(omitted: readonly string[]): string[] {
 export function presentWorkflow(
   actor: Actor,
   { workflow, revision, version_problems }: WorkflowRecord,
+  ofPeople: readonly Problem[],
 ): z.input<typeof workflowRecord> {
   const runners = shownRunners(actor, workflow);
   const ofRunners = runnerProblems(runners, revision.definition);
-  const verdict = presentVerdict(revision, [...version_problems, ...ofRunners]);
+  const verdict = presentVerdict(revision, [...version_problems, ...ofPeople, ...ofRunners]);
   return {
     id: workflow.id,
     name: workflow.name,
@@ -241,7 +248,7 @@ function presentResources({ resources: pinned }: WorkflowRevision): {
   };
 }
 
-/** The stored result of validation, with the problems of agent versions and runners as they are now. */
+/** The stored result of validation, with the problems that change without the definition as they are now. */
 export function presentVerdict(
   { valid, runnable, problems }: Pick<WorkflowRevision, 'valid' | 'runnable' | 'problems'>,
   presentProblems: readonly Problem[],

@@ -1,5 +1,6 @@
 import type { Runners } from '../../../contracts/runners.ts';
-import { holderOf } from '../../../domain/auth/ownership.ts';
+import { hasRole } from '../../../domain/auth/actor.ts';
+import { hasRoleInSomeTeam, holderOf } from '../../../domain/auth/ownership.ts';
 import {
   bindsByName,
   copySecrets,
@@ -13,6 +14,7 @@ import { diagramResponses, respondDiagram } from '../../diagram/respond.ts';
 import { budgetPatch } from '../../../contracts/budgets.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { ResourceSession } from '../../../domain/registry/external-resources.ts';
+import { peopleProblems } from '../../../domain/registry/people-problems.ts';
 import { mayChangeWorkflow } from '../../../domain/registry/workflow-policy.ts';
 import { resolveSecret } from '../../../domain/secrets/service.ts';
 import { showUnbound, unbindRevisions } from '../../../domain/secrets/unbind.ts';
@@ -60,6 +62,7 @@ import { newWorkflow, runners, workflowFields } from '../new-workflow.ts';
 import {
   listedRevision,
   listedWorkflow,
+  mayChange,
   presentListedRevision,
   presentListedWorkflow,
   presentRevision,
@@ -122,9 +125,16 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           c.em,
           items.map(({ holder_id, agents }) => ({ holder_id, agents: agents ?? [] })),
         );
+        const ofPeople = await peopleProblems(
+          c.em,
+          c.actor,
+          items.map((item) => (mayChange(c.actor, item) ? item.definition : null)),
+        );
         return {
           status: 200,
-          body: items.map((item, index) => presentListedWorkflow(c.actor, item, problems[index] ?? [])),
+          body: items.map((item, index) =>
+            presentListedWorkflow(c.actor, item, [...(problems[index] ?? []), ...(ofPeople[index] ?? [])]),
+          ),
           headers,
         };
       },
@@ -195,8 +205,10 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         const [problems = []] = await versionProblems(c.em, [
           { holder_id: c.actor.id, agents: checked.agents },
         ]);
-        const ofVersions = written({ ...checked, problems }, sent).problems;
-        return { status: 200, body: presentVerdict(written(checked, sent), ofVersions) };
+        const isBuilder = hasRole(c.actor, 'builder') || hasRoleInSomeTeam(c.actor, 'builder');
+        const [ofPeople = []] = await peopleProblems(c.em, c.actor, [isBuilder ? checked.definition : null]);
+        const present = written({ ...checked, problems: [...problems, ...ofPeople] }, sent).problems;
+        return { status: 200, body: presentVerdict(written(checked, sent), present) };
       },
     }),
     endpoint({
@@ -462,6 +474,10 @@ async function answerWith(
   { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
   state: WorkflowState,
 ): Promise<EndpointResponse> {
+  const { workflow, revision } = state;
   const [record = { ...state, version_problems: [] }] = await recordsOf(em, [state]);
-  return { status: 200, body: presentWorkflow(actor, record), headers: { ETag: tagOf(state) } };
+  const [ofPeople = []] = await peopleProblems(em, actor, [
+    mayChange(actor, workflow) ? revision.definition : null,
+  ]);
+  return { status: 200, body: presentWorkflow(actor, record, ofPeople), headers: { ETag: tagOf(state) } };
 }
