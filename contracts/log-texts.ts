@@ -40,6 +40,10 @@ export const LOG_TEXT = {
     deprecatedAgent: (agent: string) => `The agent ${agent} is deprecated`,
     deprecatedVersion: (agent: string, version: string) =>
       `Version ${version} of the agent ${agent} is deprecated`,
+    undecidable: (task: string, needed: number) =>
+      needed === 1
+        ? `${task}: nobody but admins may decide it now`
+        : `${task}: ${needed} people have to agree, and fewer may decide it now, apart from admins`,
   },
   cancelRequested: {
     byUser: (reason: string | null | undefined) => `Cancellation requested${reason ? `: ${reason}` : ''}`,

@@ -34,6 +34,7 @@ import { startEventMatcher } from './event-matcher.ts';
 import { startEventPump } from './event-pump.ts';
 import { startNotificationPump } from './notification-pump.ts';
 import { createNotifications } from './notifications.ts';
+import { createTaskMeter } from './task-meter.ts';
 import { openResources } from './resources.ts';
 import { startTracePump } from './trace-pump.ts';
 import { watchWritePause } from './write-pause.ts';
@@ -85,7 +86,15 @@ const sandbox = hasEngine && processes.sandbox ? createSandbox(processes.sandbox
 const keys = createSigningKeys(fork, encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
 const sender = createDeliverySender(egress);
-const notifications = createNotifications({ orm, env, encryption, keys, sender, logger });
+const notifications = createNotifications({
+  orm,
+  env,
+  encryption,
+  keys,
+  sender,
+  logger,
+  undecidable: createTaskMeter(Runtime.instance().metricMeter),
+});
 const shortCalls = createShortCalls(env.TEMPORAL_TASK_QUEUE);
 const activities = createActivities({
   orm,

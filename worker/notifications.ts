@@ -25,8 +25,9 @@ export function createNotifications(given: {
   sender: DeliverySender;
   retry?: RetryPolicy;
   logger?: Logger;
+  undecidable?: () => void;
 }): Notifications {
-  const { orm, env, encryption, keys, sender, retry = STANDARD_RETRY, logger } = given;
+  const { orm, env, encryption, keys, sender, retry = STANDARD_RETRY, logger, undecidable } = given;
   const mailer = createMailer(env);
   const timeZone = env.NOTIFY_TIME_ZONE;
   return {
@@ -36,6 +37,7 @@ export function createNotifications(given: {
       timeZone,
       maxRecipients: env.NOTIFY_MAX_RECIPIENTS,
       failed: (error) => logger?.warn({ err: error }, 'cannot tell people of a task, trying again'),
+      ...(undecidable && { undecidable }),
     },
     deliver: {
       orm,

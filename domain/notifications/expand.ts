@@ -8,21 +8,21 @@ import { UNDECIDED } from '../../contracts/hitl.ts';
 import type { NoticeReason, NotificationKind } from '../../contracts/notifications.ts';
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
-import { hasRole } from '../auth/actor.ts';
 import { OWNER_MAY } from './channels.ts';
 import { findTask, type HumanTask } from '../hitl/human-task.ts';
-import { isCandidate, isExcluded } from '../hitl/policy.ts';
 import { isUndecided } from '../hitl/state-machine.ts';
 import {
   findDeputies,
   findRecipients,
   kindFor,
   noticePrincipals,
+  standsIn,
   type Notice,
   type Recipient,
 } from './recipients.ts';
 import { sendTime } from './send-times.ts';
 import { shardOf } from './shards.ts';
+import { warnIfUndecidable } from './undecidable.ts';
 
 export interface ExpandDeps {
   orm: Orm;
@@ -34,6 +34,8 @@ export interface ExpandDeps {
   maxRecipients: number;
   /** A notice could not be told now; the next round tries again. */
   failed(error: unknown): void;
+  /** A task has opened that too few people may decide now. */
+  undecidable?: () => void;
 }
 
 const PAGE = 200;
@@ -50,10 +52,11 @@ export async function expandNotices(
   let after = '0';
   for (let round = 0; round < MAX_ROUNDS; round++) {
     heartbeat();
-    const taken: { id?: string } = {};
+    const taken: Taken = {};
     try {
       const done = await deps.orm.em.fork().transactional((em) => expandOne(em, deps, after, taken));
       if (done === null) break;
+      if (taken.isUndecidable) deps.undecidable?.();
       for (const shard of done) shards.add(shard);
     } catch (error) {
       // One notice does not hold up the others.
@@ -78,12 +81,19 @@ export async function noticeExpiring(em: EntityManager): Promise<void> {
   );
 }
 
+interface Taken {
+  /** Of the notice. */
+  id?: string;
+  /** Too few people may decide its task, which was said. */
+  isUndecidable?: boolean;
+}
+
 /** The first notice after `after`. @returns null if there is none */
 async function expandOne(
   em: EntityManager,
   deps: ExpandDeps,
   after: string,
-  taken: { id?: string },
+  taken: Taken,
 ): Promise<number[] | null> {
   const [notice] = await em.execute<Notice[]>(
     `select id::text as id, task_id, reason, data, after_user, told from notice
@@ -100,6 +110,8 @@ async function expandOne(
   const principals = await noticePrincipals(em, notice, task);
   const limit = Math.min(PAGE, deps.maxRecipients - notice.told);
   const people = await findRecipients(em, principals, { after: notice.after_user, limit });
+  if (notice.reason === 'created' && notice.after_user === null)
+    taken.isUndecidable = await warnIfUndecidable(em, task, { people, limit, most: deps.maxRecipients });
   const told = await tell(em, deps, { notice, task, people });
   const chats = notice.after_user === null ? await tellChats(em, notice, task) : [];
   const isLast = people.length < limit || notice.told + people.length >= deps.maxRecipients;
@@ -180,12 +192,6 @@ async function tell(em: EntityManager, deps: ExpandDeps, { notice, task, people 
       .filter(({ isAway }) => !isAway)
       .flatMap(({ id, person, kind }) => deliveriesOf(deps, task, id, person, kind)),
   );
-}
-
-/** Whether the deputy can decide in the absent person's place; of a quorum, nobody has two votes. */
-function standsIn(deputy: Recipient, task: HumanTask, voters: ReadonlySet<string>): boolean {
-  if (!hasRole(deputy, 'approver') || isExcluded(deputy, task) || voters.has(deputy.id)) return false;
-  return task.quorum === null || !isCandidate(deputy, task);
 }
 
 async function votersOf(em: EntityManager, task: HumanTask): Promise<Set<string>> {

@@ -6,7 +6,7 @@ import { ROLES, type Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { isUuid } from '../../contracts/uuid.ts';
-import { TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
+import { hasRole, TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import type { HumanTask } from '../hitl/human-task.ts';
 import { hasDelegated, isAssignee, isCandidate, isExcluded, mayApprove, maySee } from '../hitl/policy.ts';
 import { candidateKeys } from '../hitl/principals.ts';
@@ -120,6 +120,12 @@ export async function findDeputies(
       order by a.user_id`,
     [arrayLiteral(ids)],
   );
+}
+
+/** Whether the deputy can decide in the absent person's place; of a quorum, nobody has two votes. */
+export function standsIn(deputy: Recipient, task: HumanTask, voters: ReadonlySet<string>): boolean {
+  if (!hasRole(deputy, 'approver') || isExcluded(deputy, task) || voters.has(deputy.id)) return false;
+  return task.quorum === null || !isCandidate(deputy, task);
 }
 
 function isRole(word: string): word is Role {

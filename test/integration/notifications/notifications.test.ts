@@ -239,6 +239,97 @@ describe('people are told', () => {
     expect(await sql('select 1 from notification where task_id = ?', [id])).toHaveLength(1);
   });
 
+  describe("and the run's log says that too few people may decide", () => {
+    const NOBODY = { users: [], roles: [], groups: [] };
+    const quorum = { approvals: 3, rejections: 1, exclude_initiator: false };
+
+    /** What the log and the meter say of a new task. */
+    async function saidOf(given: Partial<NewHumanTask>, times = 1): Promise<object[]> {
+      let count = 0;
+      const id = await ask(given);
+      const deps = { ...notifications.expand, undecidable: () => void count++ };
+      for (let round = 0; round < times; round++) await expandNotices(deps);
+      const said = await sql<{ message: string }>(
+        `select type, level, task, message, data from run_event
+          where run_id = ? and key = ?`,
+        [runId, `hitl:${id}:undecidable`],
+      );
+      expect(said).toHaveLength(count);
+      return said.map((event) => ({ ...event, id }));
+    }
+
+    test('of a group without members, once, and again of another task', async () => {
+      const candidates = { ...NOBODY, groups: ['financ'] };
+      const [event] = await saidOf({ candidates }, 2);
+      expect(event).toMatchObject({
+        type: EVENT.runWarning,
+        level: 'warn',
+        task: '/do/1/review',
+        message: 'review: nobody but admins may decide it now',
+        data: { hitl_task_id: expect.any(String), needed: 1 },
+      });
+      expect(await saidOf({ candidates })).toHaveLength(1);
+      const logs = (await (await app.as(owner)).get(`/runs/${runId}/logs?level=warn`)).body;
+      expect(logs.filter(({ type }: { type: string }) => type === EVENT.runWarning)).toHaveLength(2);
+    });
+
+    test.each<[string, Partial<NewHumanTask>]>([
+      ['an unknown assignee', { assignee: 'nosuchuser', candidates: NOBODY }],
+      ['an unknown team', { candidates: { ...NOBODY, teams: ['nope'] } }],
+      ['more than the candidates', { candidates: { ...NOBODY, users: ['ann', 'bob'] }, quorum }],
+      [
+        'an excluded candidate',
+        {
+          candidates: { ...NOBODY, users: ['ann'] },
+          quorum: { ...quorum, approvals: 1, exclude: { users: ['ann'], groups: [] } },
+        },
+      ],
+      [
+        'an initiator',
+        {
+          candidates: { ...NOBODY, users: ['olga'] },
+          quorum: { ...quorum, approvals: 1, exclude_initiator: true },
+        },
+      ],
+    ])('who needs %s', async (_case, given) => {
+      expect(await saidOf(given)).toHaveLength(1);
+    });
+
+    test('who asks a viewer, but not if the deputy of the viewer may decide', async () => {
+      const viewer = await app.createUser({ username: 'vera', roles: ['viewer'] });
+      const given = { assignee: 'vera', candidates: NOBODY };
+      expect(await saidOf(given)).toHaveLength(1);
+      await sql(
+        `insert into absence (id, user_id, deputy_id, from_at, until_at, created_by)
+         values (gen_random_uuid(), ?, ?, now() - interval '1 hour', now() + interval '1 hour', ?)`,
+        [viewer.id, bob.id, viewer.id],
+      );
+      expect(await saidOf(given)).toEqual([]);
+    });
+
+    test('not of the others', async () => {
+      expect(await saidOf({ candidates: NOBODY })).toEqual([]);
+      expect(await saidOf({ candidates: { ...NOBODY, groups: ['financ'], users: ['ann'] } })).toEqual([]);
+      const two = { ...quorum, approvals: 2 };
+      expect(await saidOf({ candidates: { ...NOBODY, groups: ['finance'] }, quorum: two })).toEqual([]);
+    });
+
+    test('of a crowd only as far as it is read', async () => {
+      await sql(
+        `insert into user_account (id, username, email, password_hash, roles, groups)
+         select gen_random_uuid(), 'guest' || i, 'guest' || i || '@example.com', '', '{viewer}', '{guests}'
+           from generate_series(1, 250) i`,
+      );
+      expect(await saidOf({ candidates: { ...NOBODY, groups: ['guests'] } })).toHaveLength(1);
+      await ask({ candidates: { ...NOBODY, groups: ['guests'] } });
+      let count = 0;
+      const undecidable = (): void => void count++;
+      await expandNotices({ ...notifications.expand, maxRecipients: 200, undecidable });
+      expect(count).toBe(0);
+      await sql(`update user_account set groups = '{}' where 'guests' = any(groups)`);
+    });
+  });
+
   test('nobody of a task that was decided before', async () => {
     const id = await ask();
     await expand();
