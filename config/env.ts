@@ -1,9 +1,11 @@
 /** The settings. Only this module reads `process.env`. `.env.example` documents every variable. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { parseEnv as parseFile } from 'node:util';
 import * as z from 'zod';
 import { claimPath, externalIdClaim, issuerName } from '../contracts/identity.ts';
 import { isTimeZone } from '../contracts/notifications.ts';
 import { ROLES } from '../contracts/roles.ts';
+import { closest } from '../contracts/suggest.ts';
 import {
   capability,
   dataFolder,
@@ -384,9 +386,30 @@ export function childEnv(changes: EnvSource, source: EnvSource = variables()): R
 }
 
 function variables(): EnvSource {
-  if (existsSync('.env')) process.loadEnvFile('.env');
+  if (!existsSync('.env')) return process.env;
+  process.loadEnvFile('.env');
+  // Once for the programs that this one starts, too.
+  if (process.env[FILE_CHECKED] === undefined) {
+    process.env[FILE_CHECKED] = 'yes';
+    for (const line of misspeltSettings(readFileSync('.env', 'utf8'))) process.stderr.write(`${line}\n`);
+  }
   return process.env;
 }
+
+const FILE_CHECKED = 'CADENZA_ENV_FILE_CHECKED';
+
+/**
+ * A line for each name in a file of settings that is nearly one. Other programs may have theirs in the file.
+ */
+export function misspeltSettings(text: string): string[] {
+  return Object.keys(parseFile(text)).flatMap((name) => {
+    const meant = settingNames.includes(name) ? undefined : closest(name, settingNames, MISSPELT);
+    return meant === undefined ? [] : [`.env: ${name} is not a setting: did you mean ${meant}?`];
+  });
+}
+
+/** Letters that may be wrong. */
+const MISSPELT = 2;
 
 function defaultBaseUrl(host: string, portNumber: number): string {
   const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host;

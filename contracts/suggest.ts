@@ -2,17 +2,23 @@
 const MAX_LENGTH = 64;
 const MAX_CANDIDATES = 500;
 
-/** The candidate that `name` probably means (by edit distance; a swap counts as one), or undefined. */
-export function closest(name: string, candidates: Iterable<string>): string | undefined {
+/**
+ * The candidate that `name` probably means (by edit distance; a swap counts as one), or undefined. `most`:
+ * the largest distance, by default one that suits the length.
+ */
+export function closest(
+  name: string,
+  candidates: Iterable<string>,
+  most: number = Math.max(1, Math.floor(Math.min(name.length, 12) / 3)),
+): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
   const wanted = name.toLowerCase();
-  const limit = Math.max(1, Math.floor(Math.min(name.length, 12) / 3));
   let best: string | undefined;
-  let bestDistance = limit + 1;
+  let bestDistance = most + 1;
   let seen = 0;
   for (const candidate of candidates) {
     if (++seen > MAX_CANDIDATES) break;
-    if (candidate.length > MAX_LENGTH || Math.abs(candidate.length - name.length) > limit) continue;
+    if (candidate.length > MAX_LENGTH || Math.abs(candidate.length - name.length) > most) continue;
     const distance = editDistance(wanted, candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;

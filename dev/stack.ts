@@ -20,6 +20,7 @@ import { claimInstance, type Instance } from './instance.ts';
 import { spawnServer, type ServerProcess } from './os-process.ts';
 import { choosePort } from './ports.ts';
 import { postgresStop, startPostgres } from './postgres.ts';
+import { LOCAL_EGRESS } from './local-egress.ts';
 import { createSupervisor, type Service, type Supervisor } from './supervisor.ts';
 import { startTemporal, temporalStop, type EmbeddedTemporal } from './temporal.ts';
 import { waitForPolls } from './worker-polls.ts';
@@ -63,7 +64,6 @@ type Context = {
 };
 
 const USUAL_GRPC_PORT = 50_051;
-const LOOPBACK = '127.0.0.0/8,::1/128,localhost';
 /** Longer than the api lets open requests run. A worker's interrupted activities are retried elsewhere. */
 const drain = [{ signal: 'SIGTERM', waitMs: 11_000 }] as const;
 const READY_TIMEOUT_MS = 120_000;
@@ -186,7 +186,7 @@ function sharedSettings({ env, dataDir }: Context, port: number) {
     DATA_DIR: dataDir,
     TEMPORAL_CODEC_TOKEN:
       env.TEMPORAL_CODEC_TOKEN ?? keptSecret(dataDir, 'temporal-codec-token', generateCapability),
-    ...(env.EGRESS_ALLOW.length > 0 ? {} : { EGRESS_ALLOW: LOOPBACK }),
+    ...(env.EGRESS_ALLOW.length > 0 ? {} : { EGRESS_ALLOW: LOCAL_EGRESS }),
   };
 }
 

@@ -10,6 +10,7 @@ import { childEnv, loadEnv, parseEnv, type Env } from '../../config/env.ts';
 import { createOrm, type EntityManager, type Orm } from '../../db/orm.ts';
 import type { FileStore } from '../../domain/files/ports.ts';
 import { KEYS_FILE } from '../data-dir.ts';
+import { LOCAL_EGRESS } from '../local-egress.ts';
 import { claimInstance, InstanceRuns } from '../instance.ts';
 import { runningPostgres, startPostgres } from '../postgres.ts';
 import { OWN_NAME } from './own-name.ts';
@@ -87,7 +88,7 @@ interface Place {
 }
 
 async function opened(env: Env, { url, dataDir, close }: Place): Promise<Installation> {
-  const settings = { ...env, ...keysOf(env, dataDir), DATABASE_URL: url };
+  const settings = { ...env, ...keysOf(env, dataDir), ...egressOf(env, dataDir), DATABASE_URL: url };
   const orm = createOrm({ url, applicationName: OWN_NAME, poolSize: 4, statementTimeoutMs: DAY_MS });
   const files = await createFileStore(settings);
   return {
@@ -109,6 +110,13 @@ export const keysFile = (dataDir: string): string => join(dataDir, KEYS_FILE);
 function keysOf(env: Env, dataDir: string | null): Partial<Pick<Env, 'ENCRYPTION_KEYS'>> {
   if (env.ENCRYPTION_KEYS.length > 0 || dataDir === null || !existsSync(keysFile(dataDir))) return {};
   return { ENCRYPTION_KEYS: parsedKeys(readFileSync(keysFile(dataDir), 'utf8'), keysFile(dataDir)) };
+}
+
+/** As for the programs that `npm start` starts. */
+function egressOf(env: Env, dataDir: string | null): Partial<Pick<Env, 'EGRESS_ALLOW'>> {
+  if (env.EGRESS_ALLOW.length > 0 || dataDir === null) return {};
+  const parsed = parseEnv({ EGRESS_ALLOW: LOCAL_EGRESS });
+  return 'env' in parsed ? { EGRESS_ALLOW: parsed.env.EGRESS_ALLOW } : {};
 }
 
 /** @throws ServerCommandError that names `source` */

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { parseEnv, settingNames, type Env } from '../../../config/env.ts';
+import { misspeltSettings, parseEnv, settingNames, type Env } from '../../../config/env.ts';
 
 const key = Buffer.alloc(32, 7).toString('base64');
 
@@ -208,4 +208,25 @@ describe('settings', () => {
     rmSync(folder, { recursive: true });
     expect(run.stdout).toBe('127.0.0.24001');
   });
+});
+
+test('names in a file of settings that are nearly those of settings are told, and no others', () => {
+  const text = 'LOG_LEVL=debug\nSMTP_FORM=x\nPORT=1\nMY_OWN=1\n# LOG_LEVEK=x\n';
+  expect(misspeltSettings(text)).toEqual([
+    '.env: LOG_LEVL is not a setting: did you mean LOG_LEVEL?',
+    '.env: SMTP_FORM is not a setting: did you mean SMTP_FROM?',
+  ]);
+  // Compose reads the same file, and has settings of its own.
+  const files = ['.env.example', 'docker-compose.yml'].map((name) =>
+    readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8'),
+  );
+  const names = new Set(files.join('\n').match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g));
+  expect(names.size).toBeGreaterThan(150);
+  expect(misspeltSettings([...names].map((name) => `${name}=x`).join('\n'))).toEqual([]);
+});
+
+test('a copy that is restored for a rehearsal can be kept from everything', () => {
+  const parsed = parseEnv({ EGRESS_DENY: '0.0.0.0/0,::/0', SMTP_HOST: '' });
+  expect(parsed).toMatchObject({ env: { EGRESS_DENY: [expect.anything(), expect.anything()] } });
+  expect('env' in parsed && parsed.env.SMTP_HOST).toBeUndefined();
 });
