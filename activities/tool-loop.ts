@@ -9,6 +9,7 @@ import type { ModelTurn, ToolRef, TurnRequest, TurnStep } from '../contracts/too
 import { callMcpTool, listMcpTools } from '../adapters/mcp/agent-tools.ts';
 import { parseConfiguration } from '../adapters/call-settings.ts';
 import { messageTextOf } from '../adapters/llm/llm-files.ts';
+import type { EntityManager } from '../db/orm.ts';
 import {
   beginTurn,
   openConversation,
@@ -52,10 +53,11 @@ export async function openLoop(
     secret: (name: string) => deps.secret(agent.owner_id, name),
   };
   const em = deps.orm.em.fork();
-  const tools = await resolveTools(em, agent.owner_id, configuration.tools ?? [], (server, only) =>
+  const { run_id, task, visit, session } = input;
+  const finding = { ownerId: agent.owner_id, reader: () => ownerOfRun(em, run_id) };
+  const tools = await resolveTools(em, finding, configuration.tools ?? [], (server, only) =>
     listMcpTools(deps.adapters, server, only, call),
   );
-  const { run_id, task, visit, session } = input;
   const conversation = await deps.orm.em
     .fork()
     .transactional((inner) =>
@@ -66,6 +68,13 @@ export async function openLoop(
       ),
     );
   return { conversation, tools: tools.map(loopTool), ...boundsOf(configuration) };
+}
+
+/** Who sees the faults of a call. */
+async function ownerOfRun(em: EntityManager, runId: string): Promise<string> {
+  const [row] = await em.execute<{ owner_id: string }[]>('select owner_id from run where id = ?', [runId]);
+  if (row === undefined) throw new Error('the run is gone');
+  return row.owner_id;
 }
 
 function boundsOf(configuration: LlmConfiguration) {

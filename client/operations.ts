@@ -62,7 +62,10 @@ export type Agent = AgentFields & {
    */
   versions: (ListedAgentVersion | AgentVersion)[];
   skills: AgentSkill[];
-  /** Parts of `configuration` that have no effect, or that will fail when the agent is invoked. */
+  /**
+   * Parts of `configuration` that have no effect, or that will fail when the agent is invoked,
+   * and a name that another agent of the same owner has.
+   */
   warnings: {
     pointer: string;
     message: string;
@@ -380,7 +383,7 @@ export type ApplyPlan = {
     changes: string[];
     /**
      * Such as a source of functions that is not available now: its content of the revision
-     * before is kept.
+     * before is kept. Of agents, the warnings of their records.
      */
     warnings: PlanWarning[];
   }[];
@@ -1785,7 +1788,10 @@ export type ListedAgent = AgentFields & {
   /** Newest first. Get a single version for its content. */
   versions: AgentVersionSummary[];
   skills?: AgentSkill[];
-  /** Parts of `configuration` that have no effect, or that will fail when the agent is invoked. */
+  /**
+   * Parts of `configuration` that have no effect, or that will fail when the agent is invoked,
+   * and a name that another agent of the same owner has.
+   */
   warnings?: {
     pointer: string;
     message: string;

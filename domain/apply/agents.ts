@@ -13,6 +13,7 @@ import {
   type AgentState,
   type SkillFields,
 } from '../registry/agent-service.ts';
+import { agentWarnings, missingReferences } from '../registry/agent-warnings.ts';
 import { addSkill, deleteSkill, updateSkill } from '../registry/agent-skills.ts';
 import { contentOf, findVersion, publishVersion, sameContent } from '../registry/agent-versions.ts';
 import type { AgentResource, Applier, ApplyContext } from './resources.ts';
@@ -76,6 +77,12 @@ export const agentApplier: Applier<AgentResource, Agent> = {
     agent.updated_at = new Date();
     await em.flush();
   },
+  // Those of the record, which has the fields of the resource now.
+  async warnings({ em, actor }, _resource, id) {
+    const agent = await em.findOneOrFail(Agent, { id });
+    const missing = (await missingReferences(em, [agent])).get(id) ?? [];
+    return agentWarnings(actor, agent, missing).map((warning) => ({ ...warning, code: 'agent_warning' }));
+  },
 };
 
 /** Publishes the version, and checks what can only be checked on the stored record. */
@@ -97,7 +104,9 @@ async function settle(
   );
   const errors = [
     ...moved.map((part) => literalSecret(`/${part}`)),
-    ...warnings.map(({ pointer, message }) => ({ pointer, code: 'missing_reference', message })),
+    ...warnings
+      .filter(({ code }) => code === undefined)
+      .map(({ pointer, message }) => ({ pointer, code: 'missing_reference', message })),
   ];
   if (errors.length > 0) throw invalid(errors);
 }

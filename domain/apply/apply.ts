@@ -182,9 +182,9 @@ class Applying {
   async #item<R extends Resource, State>(
     applier: Applier<R, State>,
     resource: R,
-    done: Pick<PlanItem, 'id' | 'action' | 'changes'>,
+    done: Pick<PlanItem, 'action' | 'changes'> & { id: string },
   ): Promise<PlanItem> {
-    const warnings = (await applier.warnings?.(this.#context, resource)) ?? [];
+    const warnings = (await applier.warnings?.(this.#context, resource, done.id)) ?? [];
     return { kind: resource.kind, name: resource.name, ...done, warnings };
   }
 

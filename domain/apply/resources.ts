@@ -96,8 +96,8 @@ export interface Applier<R extends Resource, State> {
   create(context: ApplyContext, resource: R): Promise<string>;
   update(context: ApplyContext, state: State, resource: R): Promise<void>;
   archive(context: ApplyContext, state: State): Promise<void>;
-  /** What somebody should know who applies the resource. */
-  warnings?(context: ApplyContext, resource: R): Promise<FieldError[]>;
+  /** What somebody should know who applies the resource, whose record has this id now. */
+  warnings?(context: ApplyContext, resource: R, id: string): Promise<FieldError[]> | FieldError[];
 }
 
 /** Names of the holder's secrets among these. */

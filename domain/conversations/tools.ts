@@ -12,6 +12,7 @@ import { durationToMs } from '../../language/definition/duration.ts';
 import { checkJsonSchema } from '../../language/schema/well-formed.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { usableBy } from '../auth/ownership.ts';
+import { nameOne, type Reader } from '../registry/name-warnings.ts';
 import { pinAgent } from '../registry/pin.ts';
 
 /** A tool of a server, as it lists it (MCP "Tools"). */
@@ -52,6 +53,12 @@ interface McpServer {
 
 type Common = Pick<StoredTool, 'approval' | 'approvers'>;
 
+/** With whose rights tools are found, and who is told why one is not. */
+interface Finding {
+  ownerId: string;
+  reader: Reader;
+}
+
 const PRIORITY = 50;
 const MAX_NAME = 64;
 
@@ -61,15 +68,15 @@ export type ListTools = (server: McpServer, only: readonly string[] | undefined)
 /** @throws Fault that names the tool that does not exist, or the server that does not answer */
 export async function resolveTools(
   em: EntityManager,
-  ownerId: string,
+  { ownerId, reader }: Finding,
   tools: readonly LlmTool[],
   listTools: ListTools,
 ): Promise<StoredTool[]> {
   const found: StoredTool[] = [];
   for (const tool of tools) {
     const common = { approval: tool.approval ?? 'never', ...approversOf(tool) };
-    if ('agent' in tool) found.push(await agentTool(em, ownerId, tool, common));
-    else if ('workflow' in tool) found.push(await workflowTool(em, ownerId, tool, common));
+    if ('agent' in tool) found.push(await agentTool(em, { ownerId, reader }, tool, common));
+    else if ('workflow' in tool) found.push(await workflowTool(em, { ownerId, reader }, tool, common));
     else if ('mcp' in tool) found.push(...(await mcpTools(ownerId, tool, common, listTools)));
     else found.push(humanTool(tool, common));
   }
@@ -91,11 +98,12 @@ export function loopTool({ name, target, approvers, wrapped }: StoredTool): Loop
 
 async function agentTool(
   em: EntityManager,
-  ownerId: string,
+  { ownerId, reader }: Finding,
   tool: Extract<LlmTool, { agent: unknown }>,
   common: Common,
 ): Promise<StoredTool> {
-  const pinned = await pinAgent(em, ownerId, { agent: tool.agent, version: tool.version });
+  const { agent, version } = tool;
+  const pinned = await pinAgent(em, ownerId, { agent, version }, undefined, reader);
   if (!pinned.found) throw fault('configuration', `The tool ${toolLabel(tool)}: ${pinned.message}`);
   const { pinned: snapshot } = pinned;
   const [row] = await em.execute<{ description: string | null }[]>(
@@ -122,7 +130,7 @@ interface WorkflowRow {
 
 async function workflowTool(
   em: EntityManager,
-  ownerId: string,
+  { ownerId, reader }: Finding,
   tool: Extract<LlmTool, { workflow: unknown }>,
   common: Common,
 ): Promise<StoredTool> {
@@ -138,11 +146,13 @@ async function workflowTool(
   const [first, second] = rows;
   if (!first)
     throw fault('configuration', `The tool ${toolLabel(tool)}: there is no such workflow that may be used`);
-  if (second && (first.holder_id === ownerId) === (second.holder_id === ownerId))
+  if (second && (first.holder_id === ownerId) === (second.holder_id === ownerId)) {
+    const which = await nameOne(em, 'workflow', tool.workflow, ownerId, reader);
     throw fault(
       'configuration',
-      `The tool ${toolLabel(tool)}: there are several workflows of this name: name one by its id`,
+      `The tool ${toolLabel(tool)}: there are several workflows of this name: ${which}`,
     );
+  }
   const { input_schema: schema } = first;
   return {
     ...common,

@@ -1,5 +1,10 @@
 /** Secrets and workflows that an agent names and that its owner does not have. */
-import { agentKind, type ConfigurationWarning } from '../../contracts/agent-configuration.ts';
+import {
+  agentKind,
+  configurationWarnings,
+  credentialWarnings,
+  type ConfigurationWarning,
+} from '../../contracts/agent-configuration.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { splitModelTexts } from '../../contracts/model-texts.ts';
 import { placeholderNames, unboundName } from '../../contracts/placeholders.ts';
@@ -14,6 +19,7 @@ import type { Actor } from '../auth/actor.ts';
 import { holderOf, usableBy } from '../auth/ownership.ts';
 import { readProcessPolicy } from '../operations/process-policy.ts';
 import { mayChangeAgent, type Ownership } from './agent-policy.ts';
+import { listed, nameWarnings, type NamedTool, type NameWarning } from './name-warnings.ts';
 
 /**
  * `names_secret`: the message contains a secret's name, so it is shown only to users who may change the
@@ -21,11 +27,22 @@ import { mayChangeAgent, type Ownership } from './agent-policy.ts';
  */
 export interface MissingReference extends ConfigurationWarning {
   names_secret: boolean;
+  /** Set if nothing is missing, but several have a name. */
+  code?: NameWarning['code'];
+  /** What the message says to those who may change the agent: ids that others may not see. */
+  detail?: string;
 }
 
 export type WarnedAgent = Pick<
   Agent,
-  'id' | 'owner_id' | 'team_id' | 'type' | 'execution_type' | 'configuration' | 'authentication_config'
+  | 'id'
+  | 'name'
+  | 'owner_id'
+  | 'team_id'
+  | 'type'
+  | 'execution_type'
+  | 'configuration'
+  | 'authentication_config'
 >;
 
 const PARTS = ['configuration', 'authentication_config'] as const;
@@ -36,7 +53,7 @@ function settingsOf(agent: WarnedAgent, part: (typeof PARTS)[number]): unknown {
   return part === 'configuration' && settings ? splitModelTexts(kindOf(agent), settings).settings : settings;
 }
 
-/** Missing references by agent id, read in one statement. */
+/** Missing references by agent id, and names that several have; read in two statements. */
 export async function missingReferences(
   em: EntityManager,
   agents: readonly WarnedAgent[],
@@ -65,6 +82,7 @@ export async function missingReferences(
     ]),
   );
   await addRefusals(em, agents, found);
+  await addNames(em, agents, tools, found);
   if (secrets.length + workflows.length + tools.length === 0) return found;
   const rows = await em.execute<(MissingReference & { agent: string })[]>(
     `select s.agent, '/' || s.part as pointer, true as names_secret,
@@ -97,6 +115,28 @@ export async function missingReferences(
   return found;
 }
 
+async function addNames(
+  em: EntityManager,
+  agents: readonly WarnedAgent[],
+  tools: readonly NamedTool[],
+  found: ReadonlyMap<string, MissingReference[]>,
+): Promise<void> {
+  if (agents.length === 0) return;
+  for (const { agent, pointer, code, kind, ids } of await nameWarnings(em, agents, tools)) {
+    const [message, detail] =
+      code === 'name_taken'
+        ? [
+            'another agent of the same owner has this name, so calls must name either by its id',
+            `: ${ids.length === 1 ? 'the other is' : 'others are'} ${listed(ids)}`,
+          ]
+        : [
+            `there are several ${kind}s of this name; invoking the agent will fault`,
+            `: name one by its id: ${listed(ids)}`,
+          ];
+    found.get(agent)?.push({ pointer, names_secret: false, code, message, detail });
+  }
+}
+
 /** What the installation does not let agents in containers do. */
 async function addRefusals(
   em: EntityManager,
@@ -122,16 +162,34 @@ async function addRefusals(
   }
 }
 
+/** All warnings of an agent's record for this reader. */
+export function agentWarnings(
+  actor: Actor,
+  agent: Ownership &
+    WarnedAgent &
+    Parameters<typeof credentialWarnings>[0] &
+    Pick<Agent, 'authentication_type'>,
+  missing: readonly MissingReference[],
+): ConfigurationWarning[] {
+  const configuration = agent.configuration ?? null;
+  return [
+    ...configurationWarnings({ ...agent, execution_type: agent.execution_type ?? null, configuration }),
+    ...warningsFor(actor, agent, missing),
+    ...credentialWarnings(agent),
+  ];
+}
+
 /**
  * The warnings for this reader. Users other than the owner and admins learn where something is missing, but
  * not which secret.
  */
-export function warningsFor(
+function warningsFor(
   actor: Actor,
   agent: Ownership,
   missing: readonly MissingReference[],
 ): ConfigurationWarning[] {
-  if (mayChangeAgent(actor, agent)) return missing.map(({ pointer, message }) => ({ pointer, message }));
+  if (mayChangeAgent(actor, agent))
+    return missing.map(({ pointer, message, detail = '' }) => ({ pointer, message: message + detail }));
   const incomplete = new Set(
     missing.filter(({ names_secret }) => names_secret).map(({ pointer }) => pointer),
   );
@@ -141,13 +199,13 @@ export function warningsFor(
       message: 'the owner has not configured all required secrets; invoking the agent will fault',
     })),
     ...missing
-      .filter(({ names_secret }) => !names_secret)
+      .filter(({ names_secret, code }) => !names_secret && code !== 'name_taken')
       .map(({ pointer, message }) => ({ pointer, message })),
   ];
 }
 
 /** Agents and workflows that a language model may call. */
-function toolReferences(agent: WarnedAgent) {
+function toolReferences(agent: WarnedAgent): NamedTool[] {
   return toolsOf(agent).flatMap((tool, index) =>
     (['agent', 'workflow'] as const).flatMap((kind) => {
       const given = tool[kind];

@@ -17,6 +17,7 @@ import {
   type VersionRefusal,
   type VersionState,
 } from './choose-version.ts';
+import { nameOne, type Reader } from './name-warnings.ts';
 
 export interface AgentReference {
   /** Id or name. */
@@ -43,13 +44,15 @@ export type Share = (agentId: string, canary: Canary) => Promise<boolean> | bool
  * invokes
  * an agent directly. A name means their own agent first, then one of a team where they are a builder, then a
  * public one if the name is unique among those. In a transaction, the
- * agent cannot be deleted until it ends. Without a share the call does not go to the canary.
+ * agent cannot be deleted until it ends. Without a share the call does not go to the canary. `reader`: who is
+ * told why no agent was found.
  */
 export async function pinAgent(
   em: EntityManager,
   ownerId: string,
   reference: AgentReference,
   share: Share = () => false,
+  reader: Reader = () => ownerId,
 ): Promise<Pinned> {
   if (reference.version === undefined && isUuid(reference.agent)) {
     const served = await pinServed(em, ownerId, reference.agent, share);
@@ -64,10 +67,11 @@ export async function pinAgent(
       message: `There is no agent ${JSON.stringify(reference.agent)}.`,
     };
   if (agents.length > 1) {
+    const which = await nameOne(em, 'agent', reference.agent, ownerId, reader);
     return {
       found: false,
       reason: 'ambiguous_agent',
-      message: `There are several agents ${JSON.stringify(reference.agent)}: name one by its id.`,
+      message: `There are several agents ${JSON.stringify(reference.agent)}: ${which}.`,
     };
   }
   if (!(await lockExisting(em, agent.id)))

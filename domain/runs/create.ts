@@ -87,7 +87,11 @@ const KEY_ATTEMPTS = 3;
 export async function createRun(em: EntityManager, run: NewRun): Promise<CreatedRun> {
   if (run.id !== undefined && (await exists(em, run.id))) return { id: run.id, isNew: false };
   const id = run.id ?? uuidv7();
-  const pins = await pinAll(em, run.rights_of, run.agents, { id, retry_of: run.retry_of });
+  const pins = await pinAll(em, run.rights_of, run.agents, {
+    id,
+    owner_id: run.owner_id,
+    retry_of: run.retry_of,
+  });
   if (run.enters) pins.push(run.enters);
   if (run.parent) await countDescendant(em, run.parent.root_run_id, run.limits);
   for (let attempt = 1; ; attempt++) {

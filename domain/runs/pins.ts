@@ -9,6 +9,7 @@ import { usableBy } from '../auth/ownership.ts';
 import { AppError, invalid } from '../errors.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { isInShare } from '../registry/canary.ts';
+import type { Reader } from '../registry/name-warnings.ts';
 import { pinAgent, type Share } from '../registry/pin.ts';
 
 export interface AgentReference {
@@ -72,13 +73,13 @@ export async function pinAll(
   em: EntityManager,
   ownerId: string,
   references: AgentReference[],
-  run: SharingRun,
+  run: SharingRun & { owner_id: string },
 ): Promise<Pin[]> {
   const pins = new Map<string, Pin>();
   for (const given of references) {
     const reference = pinKey(given);
     if (pins.has(reference)) continue;
-    const snapshot = await pin(em, ownerId, given, shareOf(em, run, given));
+    const snapshot = await pin(em, ownerId, given, shareOf(em, run, given), () => run.owner_id);
     pins.set(reference, { reference, agent_id: snapshot.id, version: snapshot.version, snapshot });
   }
   return [...pins.values()];
@@ -90,8 +91,9 @@ async function pin(
   ownerId: string,
   { agent, version, agent_id, pointer = '' }: AgentReference,
   share: Share,
+  reader: Reader,
 ): Promise<PinnedAgent> {
-  const result = await pinAgent(em, ownerId, { agent: agent_id ?? agent, version }, share);
+  const result = await pinAgent(em, ownerId, { agent: agent_id ?? agent, version }, share, reader);
   if (result.found) return result.pinned;
   throw invalid([{ pointer, code: result.reason, message: result.message }], result.message, result.reason);
 }
@@ -156,14 +158,14 @@ export async function pinOf(
     [runId, key],
   );
   if (row) return { snapshot: row.snapshot, fresh: false };
-  const [owner] = await em.execute<{ owner_id: string; retry_of: string | null }[]>(
-    `select coalesce(w.holder_id, r.owner_id) as owner_id, r.retry_of
+  const [run] = await em.execute<{ rights_of: string; owner_id: string; retry_of: string | null }[]>(
+    `select coalesce(w.holder_id, r.owner_id) as rights_of, r.owner_id, r.retry_of
        from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
     [runId],
   );
   try {
-    const share = shareOf(em, { id: runId, retry_of: owner?.retry_of }, reference);
-    const snapshot = await pin(em, owner?.owner_id ?? '', reference, share);
+    const share = shareOf(em, { id: runId, retry_of: run?.retry_of }, reference);
+    const snapshot = await pin(em, run?.rights_of ?? '', reference, share, () => run?.owner_id ?? '');
     await insertPin(em, runId, key, snapshot);
     return { snapshot, fresh: true };
   } catch (error) {

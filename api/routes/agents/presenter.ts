@@ -1,7 +1,6 @@
 /** Converts agents, versions and skills to JSON. Nothing else does. */
 import * as z from 'zod';
 
-import { configurationWarnings, credentialWarnings } from '../../../contracts/agent-configuration.ts';
 import { agentLimitsSchema, CIRCUIT_STATES } from '../../../contracts/agent-limits.ts';
 import { budgetSchema } from '../../../contracts/budgets.ts';
 import { AGENT_STATUSES, displayOf } from '../../../contracts/agent-types.ts';
@@ -14,7 +13,7 @@ import type { ListedVersion } from '../../../domain/registry/agent-versions.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { mayChangeAgent } from '../../../domain/registry/agent-policy.ts';
 import { AGENT_ACTIONS, agentActions } from '../../../domain/registry/agent-rights.ts';
-import { warningsFor, type MissingReference } from '../../../domain/registry/agent-warnings.ts';
+import { agentWarnings, type MissingReference } from '../../../domain/registry/agent-warnings.ts';
 import type { Circuit } from '../../../domain/registry/agent-turns.ts';
 import type { AgentState } from '../../../domain/registry/agent-service.ts';
 import type { AgentRow, ListedAgent } from '../../../domain/registry/agent-lists.ts';
@@ -166,7 +165,8 @@ export const agentRecord = z
     }),
     warnings: z.array(z.object({ pointer: z.string(), message: z.string() })).meta({
       description:
-        'Parts of `configuration` that have no effect, or that will fail when the agent is invoked.',
+        'Parts of `configuration` that have no effect, or that will fail when the agent is invoked, and a ' +
+        'name that another agent of the same owner has.',
     }),
   })
   .meta({ id: 'Agent' });
@@ -237,14 +237,12 @@ function presentFields(
   missing: readonly MissingReference[],
 ): Omit<z.input<typeof agentRecord>, 'versions'> {
   const display = displayOf(agent.type);
-  const configuration = agent.configuration ?? null;
-  const executionType = agent.execution_type ?? null;
   return {
     id: agent.id,
     name: agent.name,
     description: agent.description ?? null,
     type: agent.type,
-    execution_type: executionType,
+    execution_type: agent.execution_type ?? null,
     status: agent.status,
     version: agent.version,
     published_version: publishedVersion(versions),
@@ -257,7 +255,7 @@ function presentFields(
     documentation: agent.documentation ?? null,
     license: agent.license ?? null,
     repository_url: agent.repository_url ?? null,
-    configuration,
+    configuration: agent.configuration ?? null,
     input_schema: agent.input_schema ?? null,
     output_schema: agent.output_schema ?? null,
     modalities: agent.modalities ?? null,
@@ -280,11 +278,7 @@ function presentFields(
     display_type: display.type,
     display_name: display.name,
     can: agentActions(actor, agent, versions),
-    warnings: [
-      ...configurationWarnings({ ...agent, execution_type: executionType, configuration }),
-      ...warningsFor(actor, agent, missing),
-      ...credentialWarnings(agent),
-    ],
+    warnings: agentWarnings(actor, agent, missing),
   };
 }
 

@@ -107,7 +107,7 @@ export const planRecord = z
           warnings: z.array(planWarning).meta({
             description:
               'Such as a source of functions that is not available now: its content of the revision before ' +
-              'is kept.',
+              'is kept. Of agents, the warnings of their records.',
           }),
         }),
       )

@@ -107,6 +107,46 @@ test('a set is made in the order of dependencies, and applying it again changes 
   expect(listed.headers.get('link')).toContain('rel="next"');
 });
 
+test('an item of a plan has the warnings of the agent, also in a dry run', async () => {
+  const set = setName();
+  const resources = [agent('warned', { url: null, configuration: { endpiont: 'https://x.example/' } })];
+  const warnings = [
+    { pointer: '/configuration/endpoint', message: expect.stringContaining('invoking the agent will fault') },
+    {
+      pointer: '/configuration/endpiont',
+      code: 'agent_warning',
+      message: expect.stringContaining('did you mean "endpoint"?'),
+    },
+  ];
+  const planned = await apply(set, resources, { dry_run: true });
+  expect(planned.body.plan).toMatchObject([{ action: 'create', warnings }]);
+  const made = await apply(set, resources, { digest: planned.body.digest });
+  expect(made.body.plan).toMatchObject([{ action: 'create', warnings }]);
+  const { warnings: ofRecord } = (await asAnn.get(`/agents/${made.body.plan[0].id}`)).body;
+  expect(made.body.plan[0].warnings).toEqual(
+    ofRecord.map((warning: Json) => ({ ...warning, code: 'agent_warning' })),
+  );
+  expect((await apply(set, resources)).body.plan).toMatchObject([{ action: 'unchanged', warnings }]);
+});
+
+test('a set names agents that have namesakes, which is a warning', async () => {
+  const set = setName();
+  const first = await apply(set, [agent('namesake')]);
+  expect(first.body.plan).toMatchObject([{ action: 'create', warnings: [] }]);
+  const { body: other } = await asAnn.post('/agents', {
+    name: 'namesake',
+    type: 'api',
+    version: '1.0.0',
+    visibility: 'private',
+  });
+  const changed = await apply(set, [
+    agent('namesake', { version: '1.1.0', configuration: { method: 'PUT' } }),
+  ]);
+  expect(changed.body.plan).toMatchObject([
+    { action: 'update', warnings: [{ pointer: '/name', message: expect.stringContaining(other.id) }] },
+  ]);
+});
+
 test('a changed resource is updated by name of its fields, and an edit by hand is set back', async () => {
   await storeSecrets(asAnn);
   const set = setName();

@@ -5,6 +5,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
 import { parse } from 'yaml';
 import { AGENT_KINDS } from '../../../contracts/agent-kinds/index.ts';
 import { placeholderNames } from '../../../contracts/placeholders.ts';
@@ -114,6 +115,9 @@ test.each(examples.filter(isRunners))('runners: $title', async ({ json }) => {
   expect([made.status, made.body.errors]).toEqual([201, undefined]);
 });
 
+/** Examples share names, of which records warn. */
+const ownName = (): { name: string } => ({ name: `agent-${uuidv7()}` });
+
 describe('agents', () => {
   test('each kind that can be invoked has a complete body', () => {
     const shown = examples.filter(isAgent).map(({ json }) => String(json['execution_type'] ?? json['type']));
@@ -131,19 +135,19 @@ describe('agents', () => {
       if (agent !== undefined) await builder.post('/agents', agentBody({ name: agent }));
       if (workflow !== undefined) await createWorkflow(workflow);
     }
-    const answer = await builder.post('/agents', json);
+    const answer = await builder.post('/agents', { ...json, ...ownName() });
     expect([answer.status, answer.body.errors, answer.body.warnings]).toEqual([201, undefined, []]);
   });
 
   test.each(examples.filter(isConfiguration))('configuration: $title', async ({ json }) => {
     const configuration = { endpoint: 'https://agents.example.com', ...json };
-    const answer = await builder.post('/agents', agentBody({ configuration }));
+    const answer = await builder.post('/agents', agentBody({ configuration, ...ownName() }));
     expect([answer.status, answer.body.warnings]).toEqual([201, []]);
   });
 
   test.each(examples.filter(isAgentField))('field: $title', async ({ json }) => {
     const configuration = { endpoint: 'https://agents.example.com' };
-    const answer = await builder.post('/agents', agentBody({ configuration, ...json }));
+    const answer = await builder.post('/agents', agentBody({ configuration, ...ownName(), ...json }));
     expect(answer).toMatchObject({ status: 201, body: { ...json, warnings: [] } });
   });
 

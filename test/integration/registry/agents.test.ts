@@ -206,14 +206,21 @@ test('every field is stored and returned, skills inline', async () => {
 });
 
 test('a record that was read can be posted and patched back', async () => {
-  const agent = await create({ description: 'x', skills: [{ name: 's' }], input_schema: { type: 'object' } });
+  const agent = await create({
+    name: 'copied',
+    description: 'x',
+    skills: [{ name: 's' }],
+    input_schema: { type: 'object' },
+  });
   const copy = await builder.post('/agents', agent);
   expect(copy.status).toBe(201);
   expect(copy.body.id).not.toBe(agent.id);
   expect(copy.body.skills[0]).toMatchObject({ name: 's', agent_id: copy.body.id });
   const patched = await builder.patch(`/agents/${agent.id}`, agent);
   expect(patched.status).toBe(200);
-  expect({ ...patched.body, updated_at: null }).toEqual({ ...agent, updated_at: null });
+  const namesake = { pointer: '/name', message: expect.stringContaining(copy.body.id) };
+  const warnings = [...agent.warnings, namesake];
+  expect({ ...patched.body, updated_at: null }).toEqual({ ...agent, updated_at: null, warnings });
 });
 
 const long = (length: number) => '😀'.repeat(length);
@@ -438,7 +445,8 @@ test('display settings depend on the type', async () => {
 });
 
 test('unused keys of the configuration are kept, with a warning', async () => {
-  const agent = await create({ configuration: { endpoint: 5, endpont: 'https://x.example', 'a/b': 1 } });
+  const configuration = { endpoint: 5, endpont: 'https://x.example', 'a/b': 1 };
+  const agent = await create({ name: 'with-unused-keys', configuration });
   expect(agent.configuration).toEqual({ endpoint: 5, endpont: 'https://x.example', 'a/b': 1 });
   expect(agent.warnings.map(({ pointer }: { pointer: string }) => pointer)).toEqual([
     '/configuration/endpoint',

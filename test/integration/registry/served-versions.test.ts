@@ -340,7 +340,7 @@ test('a retry goes where its run went, whatever the share is now', async () => {
   );
   await builder.put(`/agents/${id}/canary`, { version: '2.0.0', percent: 100 });
   const version = async (run: { id: string; retry_of?: string }) =>
-    (await pinAll(em, owner.id, [{ agent: id }], run))[0]?.version;
+    (await pinAll(em, owner.id, [{ agent: id }], { ...run, owner_id: owner.id }))[0]?.version;
   const retry = crypto.randomUUID();
   expect(await version({ id: retry })).toBe('2.0.0');
   expect(await version({ id: retry, retry_of: before })).toBe('1.0.0');

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
 
+import { resolveTools } from '../../../domain/conversations/tools.ts';
 import { announceProcessPolicy } from '../../../domain/operations/process-policy.ts';
 import { registeredAgent } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
@@ -15,7 +17,8 @@ afterAll(() => t.close());
 
 type Warning = { pointer: string; message: string };
 const pointersOf = ({ warnings }: { warnings: Warning[] }) => warnings.map(({ pointer }) => pointer);
-const create = async (more: Record<string, unknown>) => registeredAgent(builder, more);
+const create = async (more: Record<string, unknown>) =>
+  registeredAgent(builder, { name: `agent-${uuidv7()}`, ...more });
 
 test.each([
   ['api', {}, ['/configuration/endpoint']],
@@ -145,6 +148,75 @@ test('a missing or foreign workflow causes a warning until it exists', async () 
   expect(agent.warnings).toEqual([]);
   await builder.delete(`/workflows/${own}`);
   expect(pointersOf((await builder.get(`/agents/${agent.id}`)).body)).toEqual(['/configuration/workflow_id']);
+});
+
+test('equal names of one holder cause a warning, which strangers do not see', async () => {
+  const fields = { name: 'pay-back', visibility: 'public', url: 'https://x.example' };
+  const first = await create(fields);
+  expect(first.warnings).toEqual([]);
+  const second = await create(fields);
+  const warning = (id: string) => ({
+    pointer: '/name',
+    message:
+      'another agent of the same owner has this name, so calls must name either by its id: ' +
+      `the other is ${id}`,
+  });
+  expect(second.warnings).toEqual([warning(first.id)]);
+  expect((await builder.get(`/agents/${first.id}`)).body.warnings).toEqual([warning(second.id)]);
+  const listed = (await builder.get('/agents?limit=2')).body as { id: string; warnings: Warning[] }[];
+  expect(listed.map(({ id, warnings }) => [id, warnings])).toEqual([
+    [second.id, [warning(first.id)]],
+    [first.id, [warning(second.id)]],
+  ]);
+  const stranger = await t.as(await t.createUser());
+  expect((await stranger.get(`/agents/${first.id}`)).body.warnings).toEqual([]);
+  await builder.patch(`/agents/${second.id}`, { name: 'pay-later' });
+  expect((await builder.get(`/agents/${first.id}`)).body.warnings).toEqual([]);
+});
+
+test('a tool whose name several have causes a warning, and a fault that names visible ones', async () => {
+  const owner = await t.createUser({ roles: ['builder'] });
+  const asOwner = await t.as(owner);
+  const one = await registeredAgent(asOwner, { name: 'refund' });
+  const other = await registeredAgent(asOwner, { name: 'refund' });
+  const definition = { do: [{ step: { set: { a: 1 } } }] };
+  for (let n = 0; n < 2; n += 1) await asOwner.post('/workflows', { name: 'refund-flow', definition });
+  const tools = [{ agent: one.id }, { agent: 'refund' }, { workflow: 'refund-flow' }];
+  const model = await registeredAgent(asOwner, {
+    name: 'desk',
+    type: 'llm',
+    visibility: 'public',
+    configuration: { base_url: 'https://x.example', model: 'm', tools },
+  });
+  const ids = `${other.id}, ${one.id}`;
+  expect(model.warnings).toEqual([
+    {
+      pointer: '/configuration/tools/1/agent',
+      message:
+        'there are several agents of this name; invoking the agent will fault: ' +
+        `name one by its id: ${ids}`,
+    },
+    {
+      pointer: '/configuration/tools/2/workflow',
+      message: expect.stringContaining('there are several workflows of this name'),
+    },
+  ]);
+  const stranger = await t.createUser();
+  const seen = (await (await t.as(stranger)).get(`/agents/${model.id}`)).body;
+  expect(seen.warnings[0].message).toBe(
+    'there are several agents of this name; invoking the agent will fault',
+  );
+
+  const findAs = (reader: string) =>
+    resolveTools(t.orm.em.fork(), { ownerId: owner.id, reader: () => reader }, [{ agent: 'refund' }], () =>
+      Promise.resolve([]),
+    );
+  await expect(findAs(owner.id)).rejects.toThrow(
+    `The tool "refund": There are several agents "refund": name one by its id: ${ids}.`,
+  );
+  await expect(findAs(stranger.id)).rejects.toThrow(
+    'The tool "refund": There are several agents "refund": name one by its id.',
+  );
 });
 
 test('a missing secret causes a warning, also in lists, without changing the agent', async () => {
