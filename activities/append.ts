@@ -4,7 +4,7 @@ import type { EntityManager } from '../db/orm.ts';
 import { FAILURE, type Appended, type WithBatch } from '../contracts/activities.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { endTreeOverLimits } from '../domain/runs/end-tree.ts';
-import { isTerminal } from '../contracts/run-events.ts';
+import { isTerminal, type EventBatch } from '../contracts/run-events.ts';
 import { appendEvents, lockRun } from '../domain/runs/events.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -28,19 +28,19 @@ export async function appendAnd(
 }
 
 /**
- * Like `appendAnd`, but makes the change first, for changes that the batch's projection mentions. `complete`
- * follows the batch, for what depends on its events.
+ * Like `appendAnd`, but makes the change first, for changes that the batch's projection mentions. The change
+ * answers with the batch to append. `complete` follows the batch, for what depends on its events.
  */
 export async function changeAndAppend(
   deps: AppendDeps,
   { run_id, batch }: WithBatch,
-  change: (em: EntityManager) => Promise<unknown>,
+  change: (em: EntityManager) => Promise<EventBatch>,
   complete: (em: EntityManager) => Promise<unknown>,
 ): Promise<Appended> {
   const { closed, signals, tree } = await deps.orm.em.fork().transactional(async (em) => {
     const run = await lockRun(em, run_id);
-    if (run && !isTerminal(run.status)) await change(em);
-    const result = await appendEvents(em, run_id, batch);
+    const known = run && !isTerminal(run.status) ? await change(em) : batch;
+    const result = await appendEvents(em, run_id, known);
     if (!result.closed) await complete(em);
     return result;
   });

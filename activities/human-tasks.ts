@@ -1,6 +1,6 @@
 import { LOG_TEXT } from '../contracts/log-texts.ts';
 import type { AskedBefore, Expired, RunActivities } from '../contracts/activities.ts';
-import { EVENT } from '../contracts/run-events.ts';
+import { EVENT, type EventBatch } from '../contracts/run-events.ts';
 import type { EntityManager } from '../db/orm.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { appendEvents } from '../domain/runs/events.ts';
@@ -41,6 +41,18 @@ async function askedBefore(
   return { task_id: row.id, decision: row.decided ? await readDecisionPayload(em, row.id) : null };
 }
 
+/** The batch whose event names the assignee of the row; the workflow does not know who the run's owner is. */
+function withAssignee({ batch, human }: NewTask, assignee: string | null): EventBatch {
+  return {
+    ...batch,
+    events: batch.events.map((event) =>
+      event.type === EVENT.hitlCreated && event.data['hitl_task_id'] === human.id
+        ? { ...event, data: { ...event.data, assignee } }
+        : event,
+    ),
+  };
+}
+
 /** With another task's id, wherever it is mentioned. */
 function withTask(input: NewTask, taskId: string): NewTask {
   const text = JSON.stringify(input).replaceAll(input.human.id, taskId);
@@ -60,7 +72,7 @@ export function humanTaskActivities(deps: ActivityDeps): HumanTaskActivities {
       const appended = await changeAndAppend(
         deps,
         input,
-        (em) => createHumanTask(em, input.human),
+        async (em) => withAssignee(input, await createHumanTask(em, input.human)),
         (em) => (before === null ? keepContext(em, input.human) : Promise.resolve()),
       );
       return before === null ? appended : { ...appended, before };

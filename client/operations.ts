@@ -1508,7 +1508,7 @@ export type HumanTaskFields = {
   title: string;
   status: 'open' | 'claimed' | 'decided' | 'expired' | 'cancelled';
   priority: number;
-  /** Id or username, as the definition gives it. */
+  /** Id or username, as the definition gives it; the id after a delegation. */
   assignee: string | null;
   /** Display name, or else username; null without a person. */
   assignee_name?: string | null;

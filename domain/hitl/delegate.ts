@@ -44,7 +44,7 @@ export async function delegate(
   });
   const { to } = accepted(request);
   const recipient = await findRecipient(em, locked, giver, to);
-  const change = delegatedTask(task, giver, recipient, to);
+  const change = delegatedTask(task, giver, recipient);
   checkQuorum(locked, change);
   await em.execute(
     `update hitl_task set assignee = ?, assignee_key = ?, candidate_keys = candidate_keys || ?::text[],
@@ -113,7 +113,7 @@ interface Change extends Pick<HumanTask, 'assignee' | 'assignee_key' | 'delegati
  * The recipient of the assignee's vote becomes the assignee; with a quorum, the recipient of another vote
  * joins the candidates.
  */
-function delegatedTask(task: HumanTask, giver: Giver, recipient: Actor, name: string): Change {
+function delegatedTask(task: HumanTask, giver: Giver, recipient: Actor): Change {
   const returned = new Set(ownWords(recipient));
   const others = Object.entries(task.delegations).filter(([word]) => !returned.has(word));
   const delegations = { ...Object.fromEntries(others), [giver.words[0]]: recipient.id };
@@ -122,7 +122,7 @@ function delegatedTask(task: HumanTask, giver: Giver, recipient: Actor, name: st
   if (task.quorum !== null && !(assignee_key !== null && giver.words.includes(assignee_key))) {
     return { assignee, assignee_key, delegations, added: isCandidate(recipient, task) ? [] : [key] };
   }
-  return { assignee: name, assignee_key: key, delegations, added: [] };
+  return { assignee: recipient.id, assignee_key: key, delegations, added: [] };
 }
 
 /**

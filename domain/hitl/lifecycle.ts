@@ -75,12 +75,15 @@ const NEW_TASK_TYPES = {
   decision_links: 'boolean',
 } as const;
 
-/** Inserts the task unless it exists. If the task names nobody, the run's owner becomes the assignee. */
-export async function createHumanTask(em: EntityManager, given: NewHumanTask): Promise<void> {
+/**
+ * Inserts the task unless it exists. If the task names nobody, the run's owner becomes the assignee.
+ * @returns the assignee
+ */
+export async function createHumanTask(em: EntityManager, given: NewHumanTask): Promise<string | null> {
   const task = storable(given);
   const run = await runOf(em, task);
   const assignee = namesSomebody(task) ? task.assignee : run.owner_id;
-  if (!(await insertTask(em, task, run, assignee))) return;
+  if (!(await insertTask(em, task, run, assignee))) return assignee;
   const { id, run_id, candidates } = task;
   await writeAudit(em, [
     {
@@ -92,6 +95,7 @@ export async function createHumanTask(em: EntityManager, given: NewHumanTask): P
       data: { assignee, candidates },
     },
   ]);
+  return assignee;
 }
 
 function namesSomebody({ assignee, candidates }: NewHumanTask): boolean {

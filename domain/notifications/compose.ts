@@ -145,10 +145,10 @@ function headingOf({ task, reader, actor, delivery: { kind } }: Item): string {
   return renderMail({ subject: template, text: '', html: '' }, values).subject;
 }
 
-function audienceOf({ task }: Item): string {
+function audienceOf({ task, assignee }: Item): string {
   const { users, roles, groups, teams = [] } = task.candidates;
   return cut(
-    [...(task.assignee === null ? [] : [task.assignee]), ...users, ...groups, ...teams, ...roles].join(', '),
+    [...(assignee === null ? [] : [assignee]), ...users, ...groups, ...teams, ...roles].join(', '),
     300,
   );
 }

@@ -37,6 +37,8 @@ export interface Reader {
 export interface Item {
   delivery: DueDelivery;
   task: HumanTask;
+  /** Username of the assignee, or else the word that names them. */
+  assignee: string | null;
   /** Null for a chat of several people. */
   reader: Reader | null;
   /** Who wrote the comment, or delegated the task. */
@@ -51,13 +53,18 @@ interface Details extends Pick<Item, 'actor' | 'comment' | 'in_place_of'> {
   read: boolean;
 }
 
+/** SQL: the username of a known assignee. */
+const ASSIGNEE = `(
+  select u.username from user_account u
+   where u.id = case when t.assignee_key like 'id:%' then substr(t.assignee_key, 4)::uuid end)`;
+
 /** Leaves out what was decided, expired, read, or is not for the receiver any more. */
 export async function readItems(em: EntityManager, due: readonly DueDelivery[]): Promise<Item[]> {
   const userId = due[0]?.user_id ?? null;
   const reader = userId === null ? null : await readReader(em, userId);
   if (userId !== null && reader === null) return [];
-  const tasks = await em.execute<HumanTask[]>(
-    `select ${TASK_COLUMNS} from hitl_task t where t.id = any(?::uuid[])`,
+  const tasks = await em.execute<(HumanTask & { assignee_username: string | null })[]>(
+    `select ${TASK_COLUMNS}, ${ASSIGNEE} as assignee_username from hitl_task t where t.id = any(?::uuid[])`,
     [arrayLiteral(due.map(({ task_id: id }) => id))],
   );
   const details = await em.execute<Details[]>(
@@ -76,7 +83,8 @@ export async function readItems(em: EntityManager, due: readonly DueDelivery[]):
     if (task === undefined || detail?.read === true) return [];
     if (!isWanted(delivery, task, reader, voters.get(task.id) ?? new Set())) return [];
     const { actor = null, comment = null, in_place_of = null } = detail ?? {};
-    return [{ delivery, task, reader, actor, comment, in_place_of }];
+    const assignee = task.assignee_username ?? task.assignee;
+    return [{ delivery, task, assignee, reader, actor, comment, in_place_of }];
   });
 }
 

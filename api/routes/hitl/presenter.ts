@@ -113,7 +113,10 @@ export const humanTaskRecord = z
     decisions: z.array(decisionOption),
     status: z.enum(TASK_STATUSES),
     priority: z.int().min(0).max(100),
-    assignee: z.string().nullable().meta({ description: 'Id or username, as the definition gives it.' }),
+    assignee: z
+      .string()
+      .nullable()
+      .meta({ description: 'Id or username, as the definition gives it; the id after a delegation.' }),
     assignee_name: personName,
     candidates: candidates,
     claimed_by: uuid.nullable(),

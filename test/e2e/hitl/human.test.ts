@@ -185,6 +185,15 @@ describe('a human task', () => {
     },
   );
 
+  test.concurrent("is for the run's owner unless it names somebody, as its event says", async () => {
+    const run = await start({ do: [{ review: { call: 'human', with: { title: 'Mine?' } } }] });
+    const task = await taskOf(run, builder);
+    const { logs } = await read(run);
+    const created = logs.find(({ type }: { type: string }) => type === 'io.cadenza.hitl.task-created.v1');
+    expect([task['assignee'], created.data.assignee]).toEqual([run['owner_id'], run['owner_id']]);
+    await builder.post(`/runs/${run['id']}/cancel`);
+  });
+
   test.concurrent('returns a rejection as an outcome, not as a fault', async () => {
     const run = await start(
       human({ require_comment: ['reject'], form: { type: 'object', required: ['n'] } }),

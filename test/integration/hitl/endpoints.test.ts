@@ -586,8 +586,9 @@ describe('a human task', () => {
     const at = (action: string) => `/hitl/tasks/${id}/${action}`;
     expect((await asBob.post(at('decision'), { decision: 'approve' })).status).toBe(404);
     await asAnn.post(at('claim'));
-    const delegated = await asAnn.post(at('delegate'), { to: 'bob' });
-    expect(delegated.body).toMatchObject({ status: 'claimed', assignee: 'bob', claimed_by: bob.id });
+    const delegated = await asAnn.post(at('delegate'), { to: 'BOB' });
+    const assigned = { assignee: bob.id, assignee_name: 'bob' };
+    expect(delegated.body).toMatchObject({ status: 'claimed', ...assigned, claimed_by: bob.id });
     expect((await asAnn.post(at('decision'), { decision: 'approve' })).status).toBe(404);
     expect((await asBob.post(at('decision'), { decision: 'approve' })).status).toBe(200);
     expect((await audit(id)).at(-2)).toMatchObject({
@@ -614,7 +615,7 @@ describe('a human task', () => {
     expect((await asOwner.post(path, { to: 'bob' })).status).toBe(403);
     expect(await code(asAnn, 'otto')).toBe('not_a_candidate');
     expect(await code(asAdmin, 'otto')).toBe('not_a_candidate');
-    expect(await code(asAdmin, 'bob')).toBe('bob');
+    expect(await code(asAdmin, 'bob')).toBe(bob.id);
     expect((await audit(id)).at(-1)).toMatchObject({ action: 'delegated', as_admin: true });
   });
 

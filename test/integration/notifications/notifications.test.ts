@@ -579,10 +579,10 @@ describe('chats', () => {
   test('of a group are set up by admins, and told once', async () => {
     expect((await create(asAnn, { group: 'finance' })).status).toBe(403);
     const made = await create(asAdmin, { group: 'finance' });
-    await ask({ candidates: { users: [], roles: [], groups: ['finance'] } });
+    await ask({ assignee: bob.id, candidates: { users: [], roles: [], groups: ['finance'] } });
     await send();
     expect(chat.seen).toHaveLength(1);
-    expect(chat.seen[0]?.body).toContain('finance');
+    expect(chat.seen[0]?.body).toContain('bob, finance');
     expect((await asAnn.patch(`/notifications/channels/${made.body.id}`, { name: 'x' })).status).toBe(404);
     await asAdmin.delete(`/notifications/channels/${made.body.id}`);
   });
