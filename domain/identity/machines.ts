@@ -5,13 +5,14 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 
+import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { IdentityRefusal } from '../../contracts/identity-refusal.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import { checkScopes } from '../auth/access-tokens.ts';
 import { scopedActor, TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import type { Caller } from '../auth/known-callers.ts';
-import { conflict, notFound } from '../errors.ts';
+import { conflict, invalid, notFound } from '../errors.ts';
 import type { IdentityProviders } from '../ports.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { storableText } from '../storable.ts';
@@ -51,11 +52,19 @@ type NewMachine = Pick<Machine, 'name' | 'user_id' | 'claims'> & { scopes?: stri
 /** @throws 404, 409, 422 */
 export async function createMachine(
   em: EntityManager,
-  issuerId: string,
+  { id: issuerId, audiences }: Pick<Issuer, 'id' | 'audiences'>,
   { name, user_id: userId, claims, scopes }: NewMachine,
 ): Promise<Machine> {
-  if ((await listMachines(em, issuerId)).length >= MAX_MACHINES)
+  if (audiences.length === 0) {
+    const message = 'the issuer has no audiences, without which none of its access tokens is accepted';
+    throw invalid([{ pointer: '', code: 'no_audiences', message }], `${message}.`);
+  }
+  const others = await listMachines(em, issuerId);
+  if (others.length >= MAX_MACHINES)
     throw conflict('limit_reached', `An issuer has at most ${MAX_MACHINES} machines.`);
+  // A token has one account: the oldest machine that it fits.
+  const same = others.find((other) => canonicalJson(other.claims) === canonicalJson(claims));
+  if (same) throw conflict('claims_taken', `The machine ${same.name} of the issuer has the same claims.`);
   const user = await accountOf(em, userId);
   if (!user) throw notFound('user');
   if (scopes !== undefined) await checkScopes(em, user, scopes);

@@ -133,6 +133,7 @@ async function insertIdentity(app: TestApp, admin: Client, userId: string) {
       title: 'Corp',
       issuer: 'https://id.example.com',
       client_id: 'cadenza',
+      audiences: ['https://cadenza.example.com'],
     }),
   ).id as string;
   const identity = created(

@@ -122,6 +122,10 @@ function checkBatch(body: unknown): InboundCloudEvent[] {
 
 function fromHeaders(ctx: Context, raw: RawBody): Record<string, unknown> {
   if (ctx.get('ce-specversion') === '') {
+    if (Object.keys(ctx.req.headers).some((name) => name.startsWith('ce-'))) {
+      const message = 'is required: send it as the header ce-specversion';
+      throw invalid([{ pointer: '/specversion', code: 'required', message }]);
+    }
     throw new AppError(
       'unsupported_media_type',
       'unsupported_media_type',

@@ -70,8 +70,9 @@ export function machineEndpoints(): Endpoint[] {
       operationId: 'createMachine',
       summary: 'Accept access tokens of an issuer with certain claims as those of an account',
       description:
-        'It needs a log-in at most 5 minutes old, else 401 `login_too_old`, and the issuer `audiences`. ' +
-        'There are at most 200 for an issuer.',
+        'It needs a log-in at most 5 minutes old, else 401 `login_too_old`, and the issuer `audiences`, ' +
+        'else 422 `no_audiences`. There are at most 200 for an issuer, no two with the same claims (409 ' +
+        '`claims_taken`).',
       tags,
       role: 'admin',
       params: idParams,
@@ -83,7 +84,7 @@ export function machineEndpoints(): Endpoint[] {
       handler: async (c) => {
         const issuer = await getIssuer(c.em, c.params.id, true);
         checkFreshLogin(claimsOf(c.ctx));
-        return { status: 201, body: present(await createMachine(c.em, issuer.id, c.body)) };
+        return { status: 201, body: present(await createMachine(c.em, issuer, c.body)) };
       },
     }),
     endpoint({

@@ -431,6 +431,13 @@ test('access tokens of an issuer are those of an account that an administrator n
   const machine = { name: 'robot', user_id: account.id, claims: { client_id: 'robot' } };
   const made = await admin.post(`/identity-issuers/${id}/machines`, machine);
   expect(made.status).toBe(201);
+  const again = await admin.post(`/identity-issuers/${id}/machines`, { ...machine, name: 'another' });
+  expect([again.status, again.body.code]).toEqual([409, 'claims_taken']);
+  await admin.patch(`/identity-issuers/${id}`, { audiences: [] });
+  const useless = { ...machine, claims: { client_id: 'other' } };
+  const refused = await admin.post(`/identity-issuers/${id}/machines`, useless);
+  expect([refused.status, refused.body.errors?.[0]?.code]).toEqual([422, 'no_audiences']);
+  await admin.patch(`/identity-issuers/${id}`, { audiences: [audience] });
   const robot = createClient(app.url, token);
   expect((await robot.get('/users/me')).body).toMatchObject({ id: account.id, groups: ['bots'] });
   expect((await robot.post('/users/me/clients', { name: 'x' })).body.code).toBe('person_required');

@@ -497,6 +497,15 @@ test('POST /events refuses anything but a valid CloudEvent', async () => {
   }
   expect((await builder.post('/events', '{', asStructured)).status).toBe(400);
   expect((await builder.post('/events', event)).status).toBe(415);
+  const attributes = { 'ce-id': 'b-9', 'ce-source': '/sensors/1', 'ce-type': 'reading' };
+  expect(await builder.post('/events', { t: 21 }, { headers: attributes })).toMatchObject({
+    status: 422,
+    body: {
+      errors: [
+        { pointer: '/specversion', code: 'required', message: expect.stringContaining('ce-specversion') },
+      ],
+    },
+  });
   expect(
     (await builder.post('/events', { ...event, data: 'x'.repeat(2_200_000) }, asStructured)).status,
   ).toBe(413);
