@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv as parseFile } from 'node:util';
 import * as z from 'zod';
 import { claimPath, externalIdClaim, issuerName } from '../contracts/identity.ts';
+import { issueText } from '../contracts/issue-texts.ts';
 import { isTimeZone } from '../contracts/notifications.ts';
 import { ROLES } from '../contracts/roles.ts';
 import { closest } from '../contracts/suggest.ts';
@@ -300,7 +301,7 @@ export function parseEnv(source: EnvSource): { env: Env } | { problems: EnvProbl
       return value === undefined || value === '' ? [] : [[name, value]];
     }),
   );
-  const parsed = schema.safeParse(given);
+  const parsed = schema.safeParse(given, { error: issueText });
   const problems: EnvProblem[] = parsed.success
     ? []
     : parsed.error.issues.map((issue) => ({ name: String(issue.path[0]), message: issue.message }));

@@ -75,7 +75,15 @@ export function parameterText(values: Readonly<Record<string, unknown>>): (issue
   };
 }
 
+/** Issues that a value which is not there has. */
+const MISSING: ReadonlySet<unknown> = new Set(['invalid_type', 'invalid_value', 'invalid_union']);
+
+export function isMissing({ code, input }: Pick<BranchIssue, 'code' | 'input'>): boolean {
+  return input === undefined && MISSING.has(code);
+}
+
 function expectation(issue: Issue, given: Given): string {
+  if (isMissing(issue)) return 'is required';
   switch (issue.code) {
     case 'invalid_type':
       return but(

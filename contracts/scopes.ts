@@ -1,4 +1,6 @@
 /** Scopes: what an access token, a machine client or an OAuth client may do of what its user may. */
+import { didYouMeanName } from './suggest.ts';
+
 export const SCOPES = [
   'agents:read',
   'agents:write',
@@ -63,6 +65,12 @@ export const SCOPE_TEXTS: Readonly<Record<Scope, string>> = {
 
 export function isScope(text: string): text is Scope {
   return SCOPES.some((scope) => scope === text);
+}
+
+/** What is wrong with a text that is no scope, as the end of a sentence. */
+export function noScope(text: string): string {
+  const meant = didYouMeanName(text, SCOPES);
+  return `is no scope${meant === '' ? `: there are ${SCOPES.join(', ')} and workflow:<id>` : meant}`;
 }
 
 export function isScopeText(text: string): boolean {

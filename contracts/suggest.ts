@@ -1,6 +1,8 @@
 /** Longer candidates are not compared: suggestions are for names, and comparing takes quadratic time. */
 const MAX_LENGTH = 64;
 const MAX_CANDIDATES = 500;
+/** Shorter beginnings fit too many names. */
+const MIN_PREFIX = 3;
 
 /**
  * The candidate that `name` probably means (by edit distance; a swap counts as one), or undefined. `most`:
@@ -32,6 +34,23 @@ export function closest(
 export function didYouMean(name: string, candidates: Iterable<string>): string {
   const found = closest(name, candidates);
   return found === undefined ? '' : `, did you mean "${found}"?`;
+}
+
+/** As `didYouMean`, also for a name that begins with the other: `input` for `input_params`. */
+export function didYouMeanName(name: string, candidates: readonly string[]): string {
+  const found = closest(name, candidates) ?? extended(name, candidates);
+  return found === undefined ? '' : `, did you mean "${found}"?`;
+}
+
+/** The only candidate that begins with the name, or with which it begins. */
+function extended(name: string, candidates: readonly string[]): string | undefined {
+  if (name.length < MIN_PREFIX || name.length > MAX_LENGTH) return undefined;
+  const wanted = name.toLowerCase();
+  const found = candidates.slice(0, MAX_CANDIDATES).filter((candidate) => {
+    const known = candidate.toLowerCase();
+    return known.startsWith(wanted) || (known.length >= MIN_PREFIX && wanted.startsWith(known));
+  });
+  return found.length === 1 ? found[0] : undefined;
 }
 
 function editDistance(a: string, b: string): number {

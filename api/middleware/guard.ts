@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 
-import { issueText, parameterText } from '../../contracts/issue-texts.ts';
+import { isMissing, issueText, parameterText } from '../../contracts/issue-texts.ts';
+import { didYouMeanName } from '../../contracts/suggest.ts';
 import {
   AppError,
   badRequest,
@@ -83,7 +84,7 @@ export function parseQuery(
   }
   const result = strict(endpoint.query ?? NOTHING).safeParse(query, {
     reportInput: true,
-    error: parameterText(query),
+    error: noting(parameterText(query)),
   });
   if (!result.success) {
     const errors = fieldErrors(result.error, 'parameter').map((error) => ({
@@ -115,7 +116,7 @@ export function parseBody(
   const characters = unstorable(value);
   const result = strict(schema).safeParse(withoutServerSet(endpoint, value), {
     reportInput: true,
-    error: issueText,
+    error: noting(issueText),
   });
   // zod silently drops `__proto__` from objects that accept additional fields.
   const dropped =
@@ -152,8 +153,34 @@ function checkFlood(endpoint: Pick<Endpoint, 'body' | 'record'>, schema: z.ZodTy
   }
 }
 
-function unknownName(path: readonly PropertyKey[], what: 'field' | 'parameter'): FieldError {
-  return { pointer: jsonPointer(path), code: `unknown_${what}`, message: `is not a known ${what}` };
+type IssueText = (issue: z.core.$ZodRawIssue) => string;
+
+/** The names that an object may have, by the list of its unknown ones in an issue. */
+const namesBeside = new WeakMap<readonly string[], readonly string[]>();
+
+/** Notes what an object may have that has unknown names: issues do not say. */
+function noting(text: IssueText): IssueText {
+  return (issue) => {
+    if (issue.code === 'unrecognized_keys' && issue.inst instanceof z.ZodObject)
+      namesBeside.set(issue.keys, Object.keys(issue.inst.shape));
+    return text(issue);
+  };
+}
+
+function unknownName(
+  path: readonly PropertyKey[],
+  what: 'field' | 'parameter',
+  known: readonly string[] = [],
+): FieldError {
+  const meant = didYouMeanName(String(path.at(-1)), known);
+  // There are few parameters.
+  const others =
+    what === 'parameter' && meant === '' && known.length > 0 ? ` (known: ${known.join(', ')})` : '';
+  return {
+    pointer: jsonPointer(path),
+    code: `unknown_${what}`,
+    message: `is not a known ${what}${meant}${others}`,
+  };
 }
 
 function isServerSet(endpoint: Pick<Endpoint, 'record'>, key: string): boolean {
@@ -178,16 +205,14 @@ function withoutServerSet(endpoint: Pick<Endpoint, 'body' | 'record'>, value: un
 /** One more than are listed, so that the caller can tell that the list was cut. */
 const MOST_ERRORS = MAX_LISTED_ERRORS + 1;
 
-/** Issues that a value which is not there has. */
-const MISSING: ReadonlySet<unknown> = new Set(['invalid_type', 'invalid_value', 'invalid_union']);
-
 function fieldErrors(error: z.ZodError, what: 'field' | 'parameter'): FieldError[] {
   return error.issues.slice(0, MOST_ERRORS).flatMap((issue): FieldError[] => {
     const pointer = jsonPointer(issue.path);
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.slice(0, MOST_ERRORS).map((key) => unknownName([...issue.path, key], what));
+      const known = namesBeside.get(issue.keys);
+      return issue.keys.slice(0, MOST_ERRORS).map((key) => unknownName([...issue.path, key], what, known));
     }
-    if (MISSING.has(issue.code) && issue.input === undefined) {
+    if (isMissing(issue)) {
       return [{ pointer, code: 'required', message: 'is required' }];
     }
     if (issue.code === 'custom') {

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { v7 as uuidv7 } from 'uuid';
 
-import { isScopeText, WORKFLOW_SCOPE } from '../../contracts/scopes.ts';
+import { isScopeText, noScope, WORKFLOW_SCOPE } from '../../contracts/scopes.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -79,7 +79,7 @@ export async function checkScopes(em: EntityManager, actor: Actor, scopes: reado
     throw invalid([{ pointer: `/scopes/${index}`, code: 'invalid_scope', message }]);
   };
   for (const [index, scope] of scopes.entries()) {
-    if (!isScopeText(scope)) refuse(index, 'is no scope');
+    if (!isScopeText(scope)) refuse(index, noScope(scope));
     if (scope === 'admin' && !hasRole(actor, 'admin')) refuse(index, 'is for administrators');
     const workflow = WORKFLOW_SCOPE.exec(scope)?.[1];
     if (workflow === undefined) continue;

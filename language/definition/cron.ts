@@ -45,6 +45,34 @@ export function cronProblem(text: string): string | null {
   return null;
 }
 
+const LONGEST_MONTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** Whether a valid cron expression names only days that its months do not have, such as February 31. */
+export function neverComes(text: string): boolean {
+  const parts = text.trim().split(/\s+/).slice(-FIELDS.length);
+  const [, , days = '*', months = '*', weekdays = '*'] = parts;
+  // Which days are meant where both are named depends on who reads it.
+  if (parts.length !== FIELDS.length || weekdays !== '*') return false;
+  const [, , day, month] = FIELDS;
+  if (!day || !month) return false;
+  const first = Math.min(...days.split(',').flatMap((entry) => valuesOf(entry, day)));
+  return months
+    .split(',')
+    .flatMap((entry) => valuesOf(entry, month))
+    .every((number) => first > (LONGEST_MONTHS[number - 1] ?? 0));
+}
+
+/** The numbers that an entry of a field means. */
+function valuesOf(entry: string, field: Field): number[] {
+  const [range = '', step] = entry.split('/');
+  const [from, to] =
+    range === '*' ? [field.min, field.max] : range.split('-').map((value) => numberOf(value, field));
+  const first = from ?? field.min;
+  const last = to ?? (step === undefined ? first : field.max);
+  const width = step === undefined ? 1 : Number(step);
+  return Array.from({ length: Math.floor((last - first) / width) + 1 }, (_, index) => first + index * width);
+}
+
 function isTimeZone(name: string): boolean {
   // Offsets such as +02:00 are time zones of JavaScript, but not of Temporal.
   if (!/^[A-Za-z]/.test(name)) return false;

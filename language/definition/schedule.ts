@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import type { Checker } from './checker.ts';
 import { duration, eventStrategy, readMode } from './common-shapes.ts';
-import { cronProblem } from './cron.ts';
+import { cronProblem, neverComes } from './cron.ts';
 import { durationToMs } from './duration.ts';
 import { checkStrategy } from './kinds/listen.ts';
 import { isRecord } from '../../contracts/is-record.ts';
@@ -47,6 +47,12 @@ export function checkSchedule(schedule: unknown, checker: Checker): void {
   const times = timesOf({ schedule });
   if (times?.kind === 'every' && (times.ms === 0 || times.ms % SECOND_MS !== 0))
     checker.problems.error('/schedule/every', 'no_whole_seconds', 'a schedule repeats after whole seconds');
+  if (times?.kind === 'cron' && cronProblem(times.cron) === null && neverComes(times.cron))
+    checker.problems.warning(
+      '/schedule/cron',
+      'never_comes',
+      'never comes: its months do not have such a day, so no run will start',
+    );
   if (KINDS.filter((kind) => schedule[kind] !== undefined).length > 1)
     unsupported(checker, '/schedule', 'schedule.combined');
   if (schedule['on'] === undefined) return;

@@ -4,6 +4,23 @@ import type { Checking, Evaluated } from './checking.ts';
 import { matches } from './check-plain.ts';
 import { isObject, isSchema, own, type SchemaObject } from './resources.ts';
 
+/** More names do not help. */
+const MAX_NAMES = 10;
+const MAX_NAME = 40;
+const listedNames = new WeakMap<SchemaObject, string>();
+
+/** ` (known: a, b)` if an object may have few fields. */
+function knownNames(properties: SchemaObject): string {
+  let text = listedNames.get(properties);
+  if (text === undefined) {
+    const names = Object.keys(properties);
+    const isShort = names.length <= MAX_NAMES && names.every((name) => name.length <= MAX_NAME);
+    text = isShort && names.length > 0 ? ` (known: ${names.join(', ')})` : '';
+    listedNames.set(properties, text);
+  }
+  return text;
+}
+
 export function checkObjectParts(
   check: Checking,
   schema: SchemaObject,
@@ -34,7 +51,13 @@ export function checkObjectParts(
       named = true;
       part(schemaOf, key);
     }
-    if (!named && isSchema(others)) part(others, key);
+    if (!named && others === false) {
+      check.budget.spend(8);
+      const which = byPattern.length > 0 ? '' : knownNames(known);
+      fits = check.fail(`${pointer}/${escapeToken(key)}`, `This is not a known field${which}.`, {
+        keyword: 'false',
+      });
+    } else if (!named && isSchema(others)) part(others, key);
     if (isSchema(names) && !check.fits(names, key, pointer, null))
       fits = check.fail(pointer, `Property name "${key.slice(0, 200)}" does not match schema.`, {
         keyword: 'propertyNames',

@@ -192,7 +192,7 @@ function checkNames(check: Checking, schema: SchemaObject, value: SchemaObject, 
     check.budget.spend(required.length);
     for (const key of required)
       if (!Object.hasOwn(value, String(key)))
-        fits = check.fail(pointer, `Instance does not have required property "${String(key)}".`, {
+        fits = check.fail(pointer, `${String(key)} is missing.`, {
           keyword: 'required',
           expected: String(key),
         });

@@ -1,7 +1,7 @@
 /** Personal access tokens: of the current user, and for admins those of others. */
 import * as z from 'zod';
 
-import { isScopeText, MAX_SCOPES } from '../../../contracts/scopes.ts';
+import { isScopeText, MAX_SCOPES, noScope } from '../../../contracts/scopes.ts';
 import {
   createAccessToken,
   deleteAccessToken,
@@ -17,7 +17,12 @@ import { byId, readPage } from '../../paging.ts';
 import { idParams, instant, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
 export const scopeList = z
-  .array(z.string().max(100).refine(isScopeText, 'is no scope'))
+  .array(
+    z
+      .string()
+      .max(100)
+      .refine(isScopeText, { error: ({ input }) => noScope(String(input)) }),
+  )
   .min(1)
   .max(MAX_SCOPES)
   .meta({ description: 'Such as `runs:read`, or `workflow:<id>` for one workflow and its runs.' });

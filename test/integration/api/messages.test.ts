@@ -41,6 +41,42 @@ test('a secret is not repeated, whatever it is', async () => {
   expect(await refusal(builder.put('/secrets/KEY', {}))).toEqual([422, '/value: is required']);
 });
 
+test('an unknown name gets the nearest that is known, or all parameters', async () => {
+  const definition = { do: [{ step: { set: { a: 1 } } }] };
+  const { id } = (await builder.post('/workflows', { name: 'w', definition })).body;
+  expect(await refusal(builder.post(`/workflows/${id}/run`, { input: {} }))).toEqual([
+    422,
+    '/input: is not a known field, did you mean "input_params"?',
+  ]);
+  expect(await refusal(builder.get('/hitl/tasks?stat=open'))).toEqual([
+    400,
+    'stat is not a known parameter, did you mean "status"?',
+  ]);
+  expect(await refusal(builder.get('/users/me/tokens?owner=me'))).toEqual([
+    400,
+    'owner is not a known parameter (known: limit, cursor)',
+  ]);
+  const withLimits = { name: 'a', type: 'api', version: '1.0.0', limits: { concurency: 2 } };
+  expect((await builder.post('/agents', withLimits)).body.errors).toContainEqual({
+    pointer: '/limits/concurency',
+    code: 'unknown_field',
+    message: expect.stringContaining('is not a known field'),
+  });
+});
+
+test('a text that is no scope gets the one that was probably meant, or all', async () => {
+  const token = { name: 'ci', expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+  const scope = async (text: string): Promise<unknown> =>
+    (await builder.post('/users/me/tokens', { ...token, scopes: [text] })).body.errors?.[0];
+  expect(await scope('run:read')).toMatchObject({
+    pointer: '/scopes/0',
+    message: 'is no scope, did you mean "runs:read"?',
+  });
+  expect(await scope('everything')).toMatchObject({
+    message: expect.stringMatching(/^is no scope: there are agents:read, .+, admin and workflow:<id>$/),
+  });
+});
+
 test('a field of a body is named with its place', async () => {
   const decisions = [{ task_id: 'abc', decision: 'approve' }];
   const approver = await app.as('approver');

@@ -240,6 +240,7 @@ test('a token reaches the users of its own issuer only, and no local account', a
       expect([path, reply.status]).toEqual([path, 404]);
   const taken = await other.post('/scim/v2/Groups', { displayName: 'Own', members: [{ value: user.id }] });
   expect(taken.status).toBe(400);
+  expect((await scim.post('/scim/v2/Users', {})).body.detail).toBe('userName: is required');
   expect((await other.get('/scim/v2/Users')).body.totalResults).toBe(0);
 });
 

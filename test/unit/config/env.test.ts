@@ -62,6 +62,14 @@ describe('settings', () => {
     }
   });
 
+  test('what a setting may be is said in plain words', () => {
+    expect(problemsOf({ SMTP_TLS: 'ssl', SANDBOX_CPUS: 'many', RETENTION_DAYS: '0' })).toEqual({
+      SMTP_TLS: 'must be starttls, implicit or none',
+      SANDBOX_CPUS: 'must be a number from 0.1 to 256',
+      RETENTION_DAYS: 'must be a whole number from 1 to 36500, but is 0',
+    });
+  });
+
   test('EGRESS_ALLOW takes names, addresses and networks', () => {
     for (const wrong of [
       '10.0.0.0/99',

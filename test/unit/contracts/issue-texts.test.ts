@@ -20,6 +20,8 @@ const TIME = 'a time such as 2026-03-31T08:00:00Z (RFC 3339)';
 test.each<[z.ZodType, unknown, string]>([
   [z.string(), 5, 'must be text, but is a number'],
   [z.string(), null, 'must be text, but is null'],
+  [z.string(), undefined, 'is required'],
+  [z.enum(['a', 'b']), undefined, 'is required'],
   [z.boolean(), SECRET, 'must be true or false, but is text'],
   [z.object({}), ['a'], 'must be an object, but is an array'],
   [z.array(z.string()), {}, 'must be an array, but is an object'],

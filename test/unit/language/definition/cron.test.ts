@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { cronProblem } from '../../../../language/definition/cron.ts';
+import { cronProblem, neverComes } from '../../../../language/definition/cron.ts';
 
 test.each([
   '* * * * *',
@@ -41,4 +41,21 @@ test.each([
   [`${'1,'.repeat(61)}1 * * * *`, 'has more than 60 entries for the minute'],
 ])('%s is none: %s', (cron, problem) => {
   expect(cronProblem(cron)).toContain(problem);
+});
+
+test.each([
+  ['0 8 31 2 *', true],
+  ['0 8 30,31 feb *', true],
+  ['0 8 31 4,6,9,11 *', true],
+  ['0 8 31 4-6/2 *', true],
+  ['TZ=UTC 0 8 30/1 2 *', true],
+  ['0 8 29 2 *', false],
+  ['0 8 1,31 2 *', false],
+  ['0 8 31 4-5 *', false],
+  ['0 8 31 2/3 *', false],
+  ['0 8 31 2 1', false],
+  ['0 8 */31 * *', false],
+  ['@monthly', false],
+])('whether %s never comes: %s', (cron, never) => {
+  expect([cronProblem(cron), neverComes(cron)]).toEqual([null, never]);
 });

@@ -92,6 +92,11 @@ export const mistakes: Mistake[] = [
     expected: ['error no_whole_seconds /schedule/every: a schedule repeats after whole seconds'],
   },
   {
+    title: 'a schedule of a day that its month does not have',
+    change: (d) => (d.schedule = { cron: '0 8 31 2 *' }),
+    expected: ['warning never_comes /schedule/cron: never comes'],
+  },
+  {
     title: 'an expression in a schedule',
     change: (d) => (d.schedule = { after: '${ "PT1H" }' }),
     expected: ['error expression_not_allowed /schedule/after'],

@@ -62,7 +62,7 @@ test('names of Object.prototype are ordinary names', () => {
       JSON.parse('{"additionalProperties":false}') as Record<string, unknown>,
       JSON.parse('{"__proto__":1}'),
     ),
-  ).toMatchObject([{ pointer: '/__proto__', message: 'Nothing is allowed here.' }]);
+  ).toMatchObject([{ pointer: '/__proto__', message: 'This is not a known field.' }]);
 });
 
 test('an unsupported pattern is refused when the schema is saved', () => {

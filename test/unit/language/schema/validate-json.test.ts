@@ -19,7 +19,13 @@ test('violations have valid JSON pointers, whatever the names', () => {
 test('each mistake gives one violation, at its place', () => {
   expect(pointers({ properties: { a: { items: { type: 'integer' } } } }, { a: [1, 'x'] })).toEqual(['/a/1']);
   expect(violations({ properties: { a: true }, additionalProperties: false }, { a: 1, b: 2 })).toMatchObject([
-    { pointer: '/b', message: 'Nothing is allowed here.' },
+    { pointer: '/b', message: 'This is not a known field (known: a).' },
+  ]);
+  expect(violations({ properties: { a: false } }, { a: 1 })).toMatchObject([
+    { pointer: '/a', message: 'Nothing is allowed here.' },
+  ]);
+  expect(violations({ required: ['topic'] }, {})).toMatchObject([
+    { pointer: '', message: 'topic is missing.' },
   ]);
   expect(pointers({ required: ['a'] }, {})).toEqual(['']);
 });
