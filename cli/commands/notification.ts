@@ -2,7 +2,7 @@
 import { buildRouteMap } from '@stricli/core';
 
 import type { Notification, NotificationChannel, NotificationSettings } from '../../client/index.ts';
-import { CHAT_FORMATS, NOTIFICATION_KINDS } from '../../contracts/notifications.ts';
+import { CHAT_FORMATS, NOTIFICATION_KINDS } from '../../contracts/notification-kinds.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, text } from '../core/flags.ts';

@@ -4,7 +4,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 
-import type { ChatFormat, NotificationKind } from '../../contracts/notifications.ts';
+import type { ChatFormat, NotificationKind } from '../../contracts/notification-kinds.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';

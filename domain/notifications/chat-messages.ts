@@ -1,5 +1,5 @@
 /** Messages as chats take them. Texts of tasks come from anybody, so none of them can format or mention. */
-import type { ChatFormat } from '../../contracts/notifications.ts';
+import type { ChatFormat } from '../../contracts/notification-kinds.ts';
 
 export interface ChatItem {
   heading: string;

@@ -1,6 +1,6 @@
 /** What mails and chats say about human tasks. */
 import { isReachable } from '../../contracts/mail-address.ts';
-import type { ChatFormat, NotificationKind } from '../../contracts/notifications.ts';
+import type { ChatFormat, NotificationKind } from '../../contracts/notification-kinds.ts';
 import type { Orm } from '../../db/orm.ts';
 import { allowsLink, createDecisionLink, type DecisionLinkDeps } from '../hitl/decision-links.ts';
 import type { Mail } from '../ports.ts';

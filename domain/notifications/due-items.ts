@@ -1,5 +1,5 @@
 /** What a message would say now: nothing about tasks that need its receiver no more. */
-import type { NotificationKind } from '../../contracts/notifications.ts';
+import type { NotificationKind } from '../../contracts/notification-kinds.ts';
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';

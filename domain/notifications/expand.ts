@@ -5,7 +5,7 @@
 import { v7 as uuidv7 } from 'uuid';
 
 import { UNDECIDED } from '../../contracts/hitl.ts';
-import type { NoticeReason, NotificationKind } from '../../contracts/notifications.ts';
+import type { NoticeReason, NotificationKind } from '../../contracts/notification-kinds.ts';
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { OWNER_MAY } from './channels.ts';

@@ -1,5 +1,5 @@
 /** A person's own notifications, as the console shows them. */
-import type { NotificationKind } from '../../contracts/notifications.ts';
+import type { NotificationKind } from '../../contracts/notification-kinds.ts';
 import type { TaskStatus } from '../../contracts/hitl.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';

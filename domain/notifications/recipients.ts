@@ -1,6 +1,7 @@
 /** Who is told of a notice, page by page: a group may have any number of members. */
 import type { Candidates } from '../../contracts/hitl.ts';
-import type { NoticeReason, NotificationKind, NotificationSettings } from '../../contracts/notifications.ts';
+import type { NoticeReason, NotificationKind } from '../../contracts/notification-kinds.ts';
+import type { NotificationSettings } from '../../contracts/notifications.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { ROLES, type Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';

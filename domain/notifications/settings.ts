@@ -1,7 +1,8 @@
 /** What people chose about their notifications. */
 import { randomBytes } from 'node:crypto';
 
-import type { NotificationKind, NotificationSettings } from '../../contracts/notifications.ts';
+import type { NotificationKind } from '../../contracts/notification-kinds.ts';
+import type { NotificationSettings } from '../../contracts/notifications.ts';
 import type { EntityManager } from '../../db/orm.ts';
 
 export interface StoredSettings {

@@ -3,7 +3,7 @@
  * escaped in HTML and have no control characters in subjects.
  */
 import { escapeHtml } from '../../contracts/escape-html.ts';
-import { NOTIFICATION_KINDS, type NotificationKind } from '../../contracts/notifications.ts';
+import { NOTIFICATION_KINDS, type NotificationKind } from '../../contracts/notification-kinds.ts';
 
 export const TEMPLATE_NAMES = [...NOTIFICATION_KINDS, 'digest', 'test'] as const;
 export type TemplateName = (typeof TEMPLATE_NAMES)[number];

@@ -5,7 +5,7 @@
 import { MAX_USD } from '../../contracts/budgets.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { utcTime } from '../../contracts/instant.ts';
-import type { NoticeReason } from '../../contracts/notifications.ts';
+import type { NoticeReason } from '../../contracts/notification-kinds.ts';
 import { EVENT, type NewRunEvent, type RunTaskStatus } from '../../contracts/run-events.ts';
 import { identityProblem } from '../events/identity.ts';
 import { tokenCount } from '../spending/cost.ts';

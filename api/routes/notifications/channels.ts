@@ -1,7 +1,7 @@
 /** Chats that are told of human tasks. */
 import * as z from 'zod';
 
-import { CHAT_FORMATS, NOTIFICATION_KINDS } from '../../../contracts/notifications.ts';
+import { CHAT_FORMATS, NOTIFICATION_KINDS } from '../../../contracts/notification-kinds.ts';
 import { chatMessage } from '../../../domain/notifications/chat-messages.ts';
 import {
   createChannel,

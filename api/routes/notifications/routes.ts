@@ -1,7 +1,8 @@
 /** Notifications of human tasks: docs/notifications.md. */
 import * as z from 'zod';
 
-import { NOTIFICATION_KINDS, notificationSettings } from '../../../contracts/notifications.ts';
+import { NOTIFICATION_KINDS } from '../../../contracts/notification-kinds.ts';
+import { notificationSettings } from '../../../contracts/notifications.ts';
 import { TASK_STATUSES } from '../../../contracts/hitl.ts';
 import {
   countUnread,

@@ -1,7 +1,7 @@
 /** The page that a mail leads to: GET changes nothing, since programs follow links in mails. */
 import * as z from 'zod';
 
-import { NOTIFICATION_KINDS, type NotificationKind } from '../../../contracts/notifications.ts';
+import { NOTIFICATION_KINDS, type NotificationKind } from '../../../contracts/notification-kinds.ts';
 import { isUnsubscribeKey, unsubscribe } from '../../../domain/notifications/settings.ts';
 import { notFound } from '../../../domain/errors.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';

@@ -79,6 +79,15 @@ test('the worker of the editor takes at most 90 kB, and loads the rest when it i
   expect(source).not.toMatch(/^import\b|\bfrom\s*["'`]\.\//m);
 });
 
+test('the page has no zod, whose look for eval breaks the policy of the page', () => {
+  const withZod = files.filter(
+    (name) =>
+      name.endsWith('.js') && readFileSync(join(consoleFolder, 'assets', name), 'utf8').includes('_zod'),
+  );
+  // It reads definitions.
+  expect(withZod).toEqual([expect.stringMatching(/^check-worker-/)]);
+});
+
 test('the page has no script or style of its own, as its policy demands', () => {
   const page = readFileSync(join(consoleFolder, 'index.html'), 'utf8');
   expect(page).not.toMatch(/<style|style=|<script(?![^>]*src=)|\son\w+=/);

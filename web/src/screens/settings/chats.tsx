@@ -1,6 +1,6 @@
 /** Chats that are told of human tasks. */
 import type { CreateNotificationChannelRequest, NotificationChannel } from '../../../../client/index.ts';
-import { CHAT_FORMATS } from '../../../../contracts/notifications.ts';
+import { CHAT_FORMATS } from '../../../../contracts/notification-kinds.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall } from '../../data/session.ts';

@@ -1,4 +1,4 @@
-import type { NotificationKind } from '../../../../contracts/notifications.ts';
+import type { NotificationKind } from '../../../../contracts/notification-kinds.ts';
 
 const kinds: Record<NotificationKind, string> = {
   assigned: 'Assigned to you',

@@ -1,6 +1,6 @@
 /** What one was told about human tasks, and how one wants to be told. */
 import type { Notification, NotificationSettings } from '../../../../client/index.ts';
-import { DIGESTS, NOTIFICATION_KINDS } from '../../../../contracts/notifications.ts';
+import { DIGESTS, NOTIFICATION_KINDS } from '../../../../contracts/notification-kinds.ts';
 import { inboxAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
