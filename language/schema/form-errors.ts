@@ -25,7 +25,7 @@ export function formErrors(form: Schema, found: readonly Violation[]): FormError
     return {
       pointer: `/payload${path.map((key) => `/${escapeToken(key)}`).join('')}`,
       code: 'form_mismatch',
-      message: `${nameOf(form, path)} ${faultIn(violation.mismatch)}`,
+      message: `${nameOf(form, path)} ${faultIn(violation.mismatch, () => exampleOf(form, path))}`,
     };
   });
 }
@@ -82,6 +82,18 @@ function partsOf({ properties, items, prefixItems }: Schema, key: string): Schem
   return [property, entry].filter(isRecord);
 }
 
+/** The first text of `examples` at the path. */
+function exampleOf(form: Schema, path: readonly string[]): string | undefined {
+  const schemas = path.reduce(
+    (holders, key) =>
+      holders.flatMap((schema) => partsOf(schema, key)).flatMap((part) => alternatives(form, part)),
+    alternatives(form, form),
+  );
+  return schemas
+    .flatMap(({ examples }): unknown[] => (Array.isArray(examples) ? examples : []))
+    .find((example): example is string => typeof example === 'string');
+}
+
 function titleIn(schemas: readonly Schema[]): string | undefined {
   return schemas
     .map(({ title }) => title)
@@ -113,12 +125,13 @@ const FORMATS: Record<string, string> = {
   time: 'a time such as 13:30:00Z',
   'date-time': 'a date and time such as 2026-05-31T13:30:00Z',
   duration: 'a duration such as P3D',
-  email: 'an e-mail address',
-  uri: 'a web address',
-  uuid: 'a UUID',
+  email: 'an e-mail address such as ada@example.com',
+  uri: 'a web address such as https://example.com',
+  uuid: 'a UUID such as 0198c0de-1f2a-7b3c-8d4e-5f60718293a4',
 };
 
-function faultIn(mismatch: Mismatch | undefined): string {
+/** @param exampleOf the author's example of the value */
+function faultIn(mismatch: Mismatch | undefined, exampleOf: () => string | undefined): string {
   const expected = mismatch?.expected;
   switch (mismatch?.keyword) {
     case 'required':
@@ -137,8 +150,12 @@ function faultIn(mismatch: Mismatch | undefined): string {
       return expected === 1 ? 'must not be empty' : `must have at least ${counted(expected, 'character')}`;
     case 'maxLength':
       return `must have at most ${counted(expected, 'character')}`;
-    case 'pattern':
-      return 'does not have the required format';
+    case 'pattern': {
+      const example = exampleOf();
+      return example === undefined
+        ? 'does not have the required format'
+        : `must have a format such as ${choice(example)}`;
+    }
     case 'format':
       return `must be ${FORMATS[String(expected)] ?? `a valid ${String(expected)}`}`;
     case 'minimum':

@@ -4,7 +4,11 @@ import {
   fieldsOf,
   filledValue,
   firstEntries,
+  groupEntry,
   problemsByField,
+  type Entries,
+  type Group,
+  type Schema,
 } from '../../../web/src/ui/schema-form/fields.ts';
 
 const schema = {
@@ -85,10 +89,108 @@ test('a problem belongs to its field, also deep inside, and each field shows one
     { pointer: '', message: 'three' },
     { pointer: '/amounts', message: 'four' },
   ]);
-  expect([[...ofFields], others]).toEqual([[['first/line', 'one']], ['three', 'four']]);
+  expect([[...ofFields], others]).toEqual([[['/first~1line', 'one']], ['three', 'four']]);
 });
 
 test('a schema that describes no object has no fields', () => {
   for (const none of [null, undefined, {}, { type: 'string' }, { properties: [] }])
     expect(fieldsOf(none as never)).toEqual([]);
+});
+
+const address = {
+  type: 'object',
+  title: 'Address',
+  required: ['street'],
+  properties: {
+    street: { type: 'string', title: 'Street' },
+    number: { type: 'integer' },
+    isHome: { type: 'boolean' },
+    geo: { type: 'object', properties: { lat: { type: 'number' }, lon: { type: 'number' } } },
+  },
+};
+const withAddress = (more: object = {}, required: string[] = []): Schema => ({
+  type: 'object',
+  required,
+  properties: { address: { ...address, ...more } },
+});
+
+/** Entries of the form with some of those of its address changed. */
+function entered(of: Schema, change: Entries): Entries {
+  const [field] = fieldsOf(of) as [Group];
+  const group = groupEntry(field, firstEntries(of)['address']);
+  return { address: { ...group, entries: { ...group.entries, ...change } } };
+}
+const read = (of: Schema, change: Entries = {}) => filledValue(fieldsOf(of), entered(of, change)).value;
+
+test('an object with named properties is a group of fields, to a depth of three', () => {
+  const nested = (levels: number): Schema => ({
+    type: 'object',
+    properties: levels === 0 ? { end: { type: 'string' } } : { in: nested(levels - 1) },
+  });
+  const kinds = (fields: readonly { kind: string }[]): string[] =>
+    fields.flatMap((field) => [field.kind, ...('fields' in field ? kinds((field as Group).fields) : [])]);
+  expect(kinds(fieldsOf(nested(3)))).toEqual(['group', 'group', 'group', 'text']);
+  expect(kinds(fieldsOf(nested(4)))).toEqual(['group', 'group', 'group', 'json']);
+  expect(fieldsOf(withAddress())).toMatchObject([
+    { kind: 'group', label: 'Address', fields: [{ name: 'street', required: true }, {}, {}, {}] },
+  ]);
+  // What may have members that it does not name.
+  for (const open of [{ additionalProperties: true }, { anyOf: [{}] }, { patternProperties: { a: {} } }])
+    expect(fieldsOf(withAddress(open))).toMatchObject([{ kind: 'json' }]);
+  expect(fieldsOf(withAddress({ additionalProperties: false }))).toMatchObject([{ kind: 'group' }]);
+});
+
+test('an optional group that is left empty is left out, a required one is sent', () => {
+  expect(filledValue(fieldsOf(withAddress()), {}).value).toEqual({});
+  expect(read(withAddress())).toEqual({});
+  expect(read(withAddress({}, ['address']))).toEqual({ address: { isHome: false } });
+  expect(read(withAddress(), { street: 'High Street', number: '7' })).toEqual({
+    address: { street: 'High Street', number: 7, isHome: false },
+  });
+  expect(read(withAddress(), { number: '7' })).toEqual({ address: { number: 7, isHome: false } });
+});
+
+test('defaults inside a group make the object, unless it would lack something', () => {
+  const { properties } = address;
+  const withDefault = { ...properties, number: { type: 'integer', default: 1 } };
+  expect(read(withAddress({ properties: withDefault }))).toEqual({});
+  expect(read(withAddress({ properties: withDefault, required: [] }))).toEqual({
+    address: { number: 1, isHome: false },
+  });
+});
+
+test('what nobody has changed in an object stays exactly as it was', () => {
+  const given = { street: ' ', number: 'x', unknown: [1], geo: { lat: 1, alt: 5 } };
+  const of = withAddress({ default: given });
+  expect(read(of)).toEqual({ address: given });
+  expect(read(of, { street: 'Low Street' })).toEqual({ address: { ...given, street: 'Low Street' } });
+  expect(read(of, { isHome: true })).toEqual({ address: { ...given, isHome: true } });
+  expect(read(withAddress({ default: {} }))).toEqual({ address: {} });
+  // Emptied, an optional object is gone.
+  expect(read(withAddress({ default: { street: 'a' } }), { street: '' })).toEqual({});
+});
+
+test('problems inside a group belong to its innermost field', () => {
+  const fields = fieldsOf(withAddress());
+  const [{ fields: parts }] = fields as [Group];
+  const geo = groupEntry(parts[3] as Group, undefined);
+  const wrong = entered(withAddress(), { number: 'x', geo: { ...geo, entries: { lat: 'y', lon: '' } } });
+  const { unreadable } = filledValue(fields, wrong);
+  expect(unreadable).toEqual([
+    { pointer: '/address/number', message: 'must be a number' },
+    { pointer: '/address/geo/lat', message: 'must be a number' },
+  ]);
+  const { ofFields, others } = problemsByField(fields, [
+    ...unreadable,
+    { pointer: '/address/geo/alt', message: 'is unknown' },
+    { pointer: '/address', message: 'is wrong' },
+    { pointer: '/addresses', message: 'is elsewhere' },
+  ]);
+  expect([...ofFields]).toEqual([
+    ['/address/number', 'must be a number'],
+    ['/address/geo/lat', 'must be a number'],
+    ['/address/geo', 'is unknown'],
+    ['/address', 'is wrong'],
+  ]);
+  expect(others).toEqual(['is elsewhere']);
 });

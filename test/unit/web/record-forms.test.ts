@@ -9,6 +9,7 @@ import {
   showable,
   type Section,
 } from '../../../web/src/ui/form-sections.ts';
+import type { GroupEntry } from '../../../web/src/ui/schema-form/fields.ts';
 import { loadCheck } from '../../../web/src/ui/schema-form/form-check.ts';
 
 beforeAll(loadCheck);
@@ -77,9 +78,39 @@ test('problems name the body, and are shown at their fields', () => {
   ]);
   const more = [...problems, { pointer: '/owner', message: 'is not yours' }];
   const { ofSections, others } = problemsOfSection(sections, more);
-  expect([...(ofSections.get('record') ?? [])]).toEqual([['name', 'Name is missing']]);
-  expect([...(ofSections.get('call') ?? [])]).toEqual([['temperature', 'Temperature must be at least 0']]);
+  expect([...(ofSections.get('record') ?? [])]).toEqual([['/name', 'Name is missing']]);
+  expect([...(ofSections.get('call') ?? [])]).toEqual([['/temperature', 'Temperature must be at least 0']]);
   expect(others).toEqual(['/owner: is not yours']);
+});
+
+test('an object of the record is a group: both ends of a span, or none', () => {
+  const clock = (title: string) => ({ type: 'string', title, pattern: '^..:..$', examples: ['22:00'] });
+  const schema = {
+    type: 'object',
+    properties: {
+      quiet: {
+        type: 'object',
+        title: 'Quiet hours',
+        required: ['from', 'to'],
+        properties: { from: clock('From'), to: clock('Until') },
+      },
+    },
+  };
+  const section = (quiet: object | null): Section => ({ id: 'a', member: '', values: { quiet }, schema });
+  const enter = (quiet: object | null, change: Record<string, string>) => {
+    const first = sectionEntries(section(quiet), {})['quiet'] as GroupEntry;
+    const entries = { ...first.entries, ...change };
+    return readSections([section(quiet)], { a: { quiet: { ...first, entries } } });
+  };
+  const given = { from: '22:00', to: '07:00' };
+  expect(enter(null, {})).toEqual({ body: {}, problems: [] });
+  expect(enter(given, {})).toEqual({ body: { quiet: given }, problems: [] });
+  expect(enter(given, { from: '23:00' }).body).toEqual({ quiet: { from: '23:00', to: '07:00' } });
+  expect(enter(given, { from: '', to: '' })).toEqual({ body: { quiet: null }, problems: [] });
+  expect(enter(null, { from: '10pm' }).problems).toEqual([
+    { pointer: '/quiet/to', message: 'Until in Quiet hours is missing' },
+    { pointer: '/quiet/from', message: 'From in Quiet hours must have a format such as 22:00' },
+  ]);
 });
 
 test('a value that a field cannot show leaves the form and stays in the record', () => {

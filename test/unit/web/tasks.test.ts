@@ -12,6 +12,7 @@ import {
   taskOrder,
   type Task,
 } from '../../../web/src/screens/inbox/tasks.ts';
+import { firstEntries, type Entries, type GroupEntry } from '../../../web/src/ui/schema-form/fields.ts';
 import { loadCheck } from '../../../web/src/ui/schema-form/form-check.ts';
 
 beforeAll(loadCheck);
@@ -106,6 +107,42 @@ test('a form is checked in the words of the server', () => {
       { pointer: '/payload/list', message: 'List must be a list' },
     ],
   });
+});
+
+test('the arguments of a tool call are sent as the model wrote them, but for what was changed', () => {
+  const given = { to: 'ada', note: '', tags: [' a '] };
+  const form = {
+    type: 'object',
+    properties: {
+      arguments: {
+        type: 'object',
+        required: ['to'],
+        properties: {
+          to: { type: 'string' },
+          note: { type: 'string' },
+          urgent: { type: 'boolean' },
+          tags: { type: 'array', items: { type: 'string' } },
+        },
+        default: given,
+      },
+    },
+    additionalProperties: false,
+  };
+  const first = firstEntries(form);
+  const decide = (entries: Entries) =>
+    prepareDecision({ form_schema: form, decisions }, 'approve', { entries, comment: '' });
+  expect(decide(first)).toEqual({
+    body: { decision: 'approve', payload: { arguments: given } },
+    problems: [],
+  });
+  const group = first['arguments'] as GroupEntry;
+  const change = (part: Entries): Entries => ({
+    arguments: { ...group, entries: { ...group.entries, ...part } },
+  });
+  expect(decide(change({ to: 'bob' })).body.payload).toEqual({ arguments: { ...given, to: 'bob' } });
+  expect(decide(change({ to: '' })).problems).toEqual([
+    { pointer: '/payload/arguments/to', message: 'To in Arguments is missing' },
+  ]);
 });
 
 test('a text that is no number is named once', () => {

@@ -104,3 +104,14 @@ test('every keyword has a message that names the field and no schema', () => {
     expect(message).not.toMatch(/instance|schema|undefined|null(?! or)/i);
   }
 });
+
+test('a wrong format is named by an example', () => {
+  const at = { type: 'string', pattern: '^\\d\\d:\\d\\d$', examples: [7, '22:00'] };
+  const days = { type: 'object', properties: { at: { $ref: '#/$defs/at' }, site: { format: 'uri' } } };
+  const shown = { $defs: { at }, properties: { days: { type: 'array', items: days } } };
+  const wrong = { days: [{ at: '10pm', site: 'x' }] };
+  expect(formErrors(shown, violations(shown, wrong)).map(({ message }) => message)).toEqual([
+    'At in entry 1 of Days must have a format such as 22:00',
+    'Site in entry 1 of Days must be a web address such as https://example.com',
+  ]);
+});

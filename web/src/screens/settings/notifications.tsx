@@ -116,12 +116,14 @@ function Choices() {
         }}
       />
       {mayCall('sendTestMail') && data.mail_available && (
-        <button
-          type="button"
-          onClick={() => void testMail().catch((error: unknown) => complain(detailOf(error)))}
-        >
-          {words.testMail}
-        </button>
+        <div class={page['actions']}>
+          <button
+            type="button"
+            onClick={() => void testMail().catch((error: unknown) => complain(detailOf(error)))}
+          >
+            {words.testMail}
+          </button>
+        </div>
       )}
     </section>
   );
@@ -141,7 +143,12 @@ function schemaOf(defaultZone: string) {
       NOTIFICATION_KINDS.map((kind) => [kind, { type: 'boolean', title: words.kinds[kind] }]),
     ),
   });
-  const clock = (title: string) => ({ type: 'string', pattern: '^([01]\\d|2[0-3]):[0-5]\\d$', title });
+  const clock = (title: string) => ({
+    type: 'string',
+    pattern: '^([01]\\d|2[0-3]):[0-5]\\d$',
+    title,
+    examples: ['22:00'],
+  });
   return {
     type: 'object',
     properties: {
@@ -149,8 +156,13 @@ function schemaOf(defaultZone: string) {
       chat: ofKinds(words.chat),
       digest: { type: 'string', enum: [...DIGESTS], title: words.digest, description: words.digestHelp },
       digest_at: clock(words.digestAt),
-      quiet_from: { ...clock(words.quietFrom), description: words.quietHelp },
-      quiet_to: clock(words.quietTo),
+      quiet_hours: {
+        type: 'object',
+        title: words.quiet,
+        description: words.quietHelp,
+        required: ['from', 'to'],
+        properties: { from: clock(words.from), to: clock(words.until) },
+      },
       time_zone: {
         type: 'string',
         title: words.timeZone,
@@ -171,13 +183,12 @@ function valuesOf(settings: NotificationSettings): Record<string, unknown> {
     chat: ofKinds(settings.chat),
     digest,
     ...(at === undefined ? {} : { digest_at: at }),
-    ...(quiet ? { quiet_from: quiet.from, quiet_to: quiet.to } : {}),
+    ...(quiet ? { quiet_hours: quiet } : {}),
     ...(zone ? { time_zone: zone } : {}),
   };
 }
 
-/** The form's body has the schema's fields. */
-function settingsOf({ quiet_from: from, quiet_to: to, ...body }: Record<string, unknown>): object {
-  const quiet = typeof from === 'string' && typeof to === 'string' ? { from, to } : null;
-  return { ...body, quiet_hours: quiet };
+/** The form's body has the schema's fields. What was emptied has its default again, like what is left out. */
+function settingsOf(body: Record<string, unknown>): object {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }

@@ -1,14 +1,17 @@
 /** Turns a JSON Schema into the fields of a form, and what was entered into the value to send. */
+import { isRecord } from '../../../../contracts/is-record.ts';
 import { escapeToken } from '../../../../contracts/json-pointer.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
 interface FieldBase {
-  /** Property of the payload. */
+  /** Property of the object that it belongs to. */
   name: string;
   label: string;
   help: string | null;
   required: boolean;
+  /** The schema's default. */
+  initial: unknown;
 }
 export type Field = FieldBase &
   (
@@ -17,13 +20,27 @@ export type Field = FieldBase &
     | { kind: 'password' | 'lines' }
     | { kind: 'boolean' }
     | { kind: 'choice' | 'choices'; options: readonly { value: unknown; label: string }[] }
+    | { kind: 'group'; fields: readonly Field[] }
   );
+export type Group = Extract<Field, { kind: 'group' }>;
 
 /** What was entered, by the field's name: text of inputs, truth of check boxes, positions of choices. */
-export type Entries = Readonly<Record<string, string | boolean | readonly number[]>>;
+export type Entries = Readonly<Record<string, string | boolean | readonly number[] | GroupEntry>>;
+
+/** What was entered into the fields of an object, and what they began with. */
+export interface GroupEntry {
+  entries: Entries;
+  first: Entries;
+  /** The object that they began with, which may have members without a field; null if there was none. */
+  given: Schema | null;
+}
 
 /** Longer texts get more than one line. */
 const ONE_LINE = 200;
+/** Objects in objects that have fields. What is deeper is entered as JSON. */
+const MAX_DEPTH = 3;
+/** With one of these an object may have members that its `properties` do not list. */
+const OPEN = ['additionalProperties', 'patternProperties', '$ref', 'allOf', 'anyOf', 'oneOf'];
 const FORMATS: Readonly<Record<string, Field['kind']>> = {
   date: 'date',
   'date-time': 'date-time',
@@ -32,20 +49,21 @@ const FORMATS: Readonly<Record<string, Field['kind']>> = {
   password: 'password',
 };
 
-export function fieldsOf(schema: Schema | null | undefined): Field[] {
+export function fieldsOf(schema: Schema | null | undefined, depth = 0): Field[] {
   const properties = objectOf(schema?.['properties']);
   const required = new Set(listOf(schema?.['required']));
   return Object.entries(properties).map(([name, property]) =>
-    fieldOf(name, objectOf(property), required.has(name)),
+    fieldOf(name, objectOf(property), required.has(name), depth),
   );
 }
 
-function fieldOf(name: string, schema: Schema, required: boolean): Field {
+function fieldOf(name: string, schema: Schema, required: boolean, depth: number): Field {
   const base = {
     name,
     label: textOf(schema['title']) ?? wordsOf(name),
     help: textOf(schema['description']),
     required,
+    initial: schema['default'],
   };
   const options = optionsOf(schema);
   if (options !== null) return { ...base, kind: 'choice', options };
@@ -60,6 +78,10 @@ function fieldOf(name: string, schema: Schema, required: boolean): Field {
     case 'integer':
     case 'boolean':
       return { ...base, kind: schema['type'] };
+    case 'object': {
+      const fields = depth < MAX_DEPTH && !OPEN.some((key) => schema[key]) ? fieldsOf(schema, depth + 1) : [];
+      return fields.length > 0 ? { ...base, kind: 'group', fields } : { ...base, kind: 'json' };
+    }
     default:
       return { ...base, kind: 'json' };
   }
@@ -86,13 +108,26 @@ function optionsOf(schema: Schema): { value: unknown; label: string }[] | null {
 
 /** The entries that a form starts with: the defaults of its schema. */
 export function firstEntries(schema: Schema | null | undefined): Entries {
-  const properties = objectOf(schema?.['properties']);
-  return Object.fromEntries(
-    fieldsOf(schema).map((field) => [
-      field.name,
-      entryOf(field, objectOf(properties[field.name])['default']),
-    ]),
-  );
+  return entriesOf(fieldsOf(schema), null);
+}
+
+/** @param given what the fields show instead of their defaults */
+function entriesOf(fields: readonly Field[], given: Schema | null): Entries {
+  const valueOf = ({ name, initial }: Field) =>
+    given === null ? initial : Object.hasOwn(given, name) ? given[name] : undefined;
+  return Object.fromEntries(fields.map((field) => [field.name, entryOf(field, valueOf(field))]));
+}
+
+/** The entry of a group; of one that nobody has touched, what it begins with. */
+export function groupEntry(field: Group, entry: Entries[string] | undefined): GroupEntry {
+  if (typeof entry === 'object' && 'given' in entry) return entry;
+  return firstOf(field, field.initial);
+}
+
+function firstOf({ fields }: Group, value: unknown): GroupEntry {
+  const given = isRecord(value) ? value : null;
+  const first = entriesOf(fields, given);
+  return { entries: first, first, given };
 }
 
 /** The entry that stands for a value. */
@@ -110,6 +145,8 @@ function entryOf(field: Field, value: unknown): Entries[string] {
       );
     case 'lines':
       return listOf(value).map(String).join('\n');
+    case 'group':
+      return firstOf(field, value);
     case 'json':
       return value === undefined ? '' : JSON.stringify(value, null, 2);
     default:
@@ -132,15 +169,61 @@ export interface Filled {
 export function filledValue(fields: readonly Field[], entries: Entries): Filled {
   const filled: Filled = { value: {}, unreadable: [] };
   for (const field of fields) {
-    const read = readEntry(field, entries[field.name]);
-    if ('problem' in read) filled.unreadable.push({ pointer: pointerOf(field.name), message: read.problem });
-    else if (read.value !== undefined) filled.value[field.name] = read.value;
+    const { value, unreadable } = readField(field, entries[field.name]);
+    const pointer = pointerOf(field.name);
+    filled.unreadable.push(...unreadable.map((one) => ({ ...one, pointer: `${pointer}${one.pointer}` })));
+    if (value !== undefined) filled.value[field.name] = value;
   }
   return filled;
 }
 
+interface Read {
+  value: unknown;
+  /** Pointers are into the value. */
+  unreadable: FieldProblem[];
+}
+
+function readField(field: Field, entry: Entries[string] | undefined): Read {
+  if (field.kind === 'group') return readGroup(field, entry);
+  const read = readEntry(field, entry);
+  return 'problem' in read
+    ? { value: undefined, unreadable: [{ pointer: '', message: read.problem }] }
+    : { value: read.value, unreadable: [] };
+}
+
+/**
+ * The object. Members that nobody has changed stay as they were, also where the form cannot show them exactly.
+ * An optional object that was left empty is left out.
+ */
+function readGroup(field: Group, entry: Entries[string] | undefined): Read {
+  const { entries, first, given } = groupEntry(field, entry);
+  const isKept = ({ name, required }: Field) =>
+    given !== null && isSame(entries[name], first[name]) && (Object.hasOwn(given, name) || !required);
+  const read = field.fields.filter((one) => !isKept(one));
+  const { value: filled, unreadable } = filledValue(read, entries);
+  const value = { ...without(given ?? {}, read), ...filled };
+  const isWanted = isSame(entries, first)
+    ? given !== null || startsWhole(field, filled)
+    : Object.keys(value).length > 0 || unreadable.length > 0;
+  return { value: field.required || isWanted ? value : undefined, unreadable };
+}
+
+function without(value: Schema, fields: readonly Field[]): Schema {
+  const names = new Set(fields.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)));
+}
+
+/** Whether the defaults of its fields make an object that lacks nothing. */
+function startsWhole({ fields }: Group, value: Schema): boolean {
+  return fields.some(hasDefault) && fields.every(({ name, required }) => !required || name in value);
+}
+
+function hasDefault(field: Field): boolean {
+  return field.initial !== undefined || (field.kind === 'group' && field.fields.some(hasDefault));
+}
+
 function readEntry(
-  field: Field,
+  field: Exclude<Field, Group>,
   entry: Entries[string] | undefined,
 ): { value: unknown } | { problem: string } {
   if (field.kind === 'boolean') return { value: entry === true };
@@ -180,11 +263,11 @@ function readEntry(
   }
 }
 
-function pointerOf(name: string): string {
+export function pointerOf(name: string): string {
   return `/${escapeToken(name)}`;
 }
 
-/** The first problem of each field: of its value, or of anything inside it. */
+/** The first problem of each field, by the field's pointer: of its value, or of anything inside it. */
 export function problemsByField(
   fields: readonly Field[],
   problems: readonly FieldProblem[],
@@ -192,13 +275,19 @@ export function problemsByField(
   const ofFields = new Map<string, string>();
   const others: string[] = [];
   for (const { pointer, message } of problems) {
-    const field = fields.find(
-      ({ name }) => pointer === pointerOf(name) || pointer.startsWith(`${pointerOf(name)}/`),
-    );
-    if (field === undefined) others.push(message);
-    else if (!ofFields.has(field.name)) ofFields.set(field.name, message);
+    const field = fieldAt(fields, pointer);
+    if (field === '') others.push(message);
+    else if (!ofFields.has(field)) ofFields.set(field, message);
   }
   return { ofFields, others };
+}
+
+/** Pointer of the innermost field that a value belongs to; '' if it belongs to none. */
+function fieldAt(fields: readonly Field[], pointer: string): string {
+  const field = fields.find(({ name }) => `${pointer}/`.startsWith(`${pointerOf(name)}/`));
+  if (field === undefined) return '';
+  const own = pointerOf(field.name);
+  return field.kind === 'group' ? `${own}${fieldAt(field.fields, pointer.slice(own.length))}` : own;
 }
 
 function isSame(left: unknown, right: unknown): boolean {

@@ -2,7 +2,15 @@
 import { useEffect } from 'preact/hooks';
 
 import css from './schema-form.module.css';
-import { fieldsOf, type Entries, type Field, type Schema } from './fields.ts';
+import {
+  fieldsOf,
+  groupEntry,
+  pointerOf,
+  type Entries,
+  type Field,
+  type Group,
+  type Schema,
+} from './fields.ts';
 import { loadCheck } from './form-check.ts';
 import { words } from './words.ts';
 
@@ -11,28 +19,70 @@ interface Props {
   id: string;
   schema: Schema;
   entries: Entries;
-  /** By name of the field. */
+  /** By pointer of the field. */
   problems: ReadonlyMap<string, string>;
   disabled: boolean;
   onChange: (entries: Entries) => void;
 }
 
-export function SchemaForm({ id, schema, entries, problems, disabled, onChange }: Props) {
+export function SchemaForm({ schema, ...rest }: Props) {
   useEffect(() => void loadCheck(), []);
+  return <Fields {...rest} fields={fieldsOf(schema)} pointer="" />;
+}
+
+interface FieldsProps extends Omit<Props, 'schema'> {
+  fields: readonly Field[];
+  /** Of the object that the fields belong to. */
+  pointer: string;
+}
+
+function Fields({ id, fields, pointer, entries, problems, disabled, onChange }: FieldsProps) {
   return (
     <div class={css['grid']}>
-      {fieldsOf(schema).map((field) => (
-        <FieldRow
-          key={field.name}
-          id={`${id}-${field.name}`}
-          field={field}
-          entry={entries[field.name]}
-          problem={problems.get(field.name)}
-          disabled={disabled}
-          onChange={(entry) => onChange({ ...entries, [field.name]: entry })}
-        />
-      ))}
+      {fields.map((field) => {
+        const at = `${pointer}${pointerOf(field.name)}`;
+        const shared = {
+          id: `${id}-${field.name}`,
+          entry: entries[field.name],
+          problem: problems.get(at),
+          disabled,
+          onChange: (entry: Entries[string]) => onChange({ ...entries, [field.name]: entry }),
+        };
+        return field.kind === 'group' ? (
+          <GroupRow key={field.name} {...shared} field={field} pointer={at} problems={problems} />
+        ) : (
+          <FieldRow key={field.name} {...shared} field={field} />
+        );
+      })}
     </div>
+  );
+}
+
+interface GroupProps extends RowProps {
+  field: Group;
+  pointer: string;
+  problems: ReadonlyMap<string, string>;
+}
+
+function GroupRow({ pointer, problems, ...row }: GroupProps) {
+  const { id, field, entry, disabled, onChange } = row;
+  const group = groupEntry(field, entry);
+  return (
+    <fieldset class={`${css['wide']} ${css['group']}`} aria-describedby={describedBy(row)}>
+      <legend class={css['label']}>
+        {field.label} <Required field={field} />
+      </legend>
+      <Notes {...row} />
+      <Fields
+        id={id}
+        fields={field.fields}
+        pointer={pointer}
+        entries={group.entries}
+        problems={problems}
+        disabled={disabled}
+        onChange={(entries) => onChange({ ...group, entries })}
+      />
+    </fieldset>
   );
 }
 
@@ -48,9 +98,8 @@ interface RowProps {
   onChange: (entry: Entries[string]) => void;
 }
 
-function FieldRow(props: RowProps) {
-  const { id, field, problem } = props;
-  const notes = (
+function Notes({ id, field, problem }: Pick<RowProps, 'id' | 'field' | 'problem'>) {
+  return (
     <>
       {field.help !== null && (
         <p id={`${id}-help`} class={css['help']}>
@@ -64,6 +113,11 @@ function FieldRow(props: RowProps) {
       )}
     </>
   );
+}
+
+function FieldRow(props: RowProps) {
+  const { id, field } = props;
+  const notes = <Notes {...props} />;
   if (field.kind === 'boolean')
     return (
       <div class={css['wide']}>
