@@ -53,12 +53,14 @@ export function payloadOf(fields: readonly Field[], sent: Readonly<Record<string
 
 interface Shown {
   task: HumanTask;
+  /** Whom the link is for. */
+  username: string;
   consoleUrl: string;
   sent?: Readonly<Record<string, string>>;
   problems?: readonly FieldError[];
 }
 
-export function renderTask({ task, consoleUrl, sent = {}, problems = [] }: Shown): string {
+export function renderTask({ task, username, consoleUrl, sent = {}, problems = [] }: Shown): string {
   const fields = simpleFields(task.form_schema);
   const facts = [
     ['Workflow', task.workflow_name],
@@ -69,6 +71,7 @@ export function renderTask({ task, consoleUrl, sent = {}, problems = [] }: Shown
   return page(
     'Decide',
     `<h1>${escapeHtml(task.title)}</h1>
+<p>You decide as <b>${escapeHtml(username)}</b>.</p>
 <dl>${facts.map(([name = '', value = '']) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`).join('')}</dl>
 ${task.description === null ? '' : `<pre>${escapeHtml(task.description)}</pre>`}
 ${subject === '' ? '' : `<pre>${escapeHtml(subject.slice(0, MAX_SUBJECT))}</pre>`}
@@ -80,7 +83,10 @@ ${fields === null ? '<p>This task has a form that needs the console.</p>' : form
 
 function formOf(task: HumanTask, fields: readonly Field[], sent: Readonly<Record<string, string>>): string {
   const buttons = task.decisions
-    .map(({ id, label }) => `<button name="decision" value="${escapeHtml(id)}">${escapeHtml(label)}</button>`)
+    .map(
+      ({ id, label }) =>
+        `<button name="decision" value="${escapeHtml(id)}">${escapeHtml(capitalised(label))}</button>`,
+    )
     .join('\n');
   return `<form method="post">
 ${fields.map((field) => control(field, sent[`${PREFIX}${field.name}`] ?? '')).join('\n')}
@@ -88,6 +94,11 @@ ${fields.map((field) => control(field, sent[`${PREFIX}${field.name}`] ?? '')).jo
 <textarea name="comment" rows="3" maxlength="10000">${escapeHtml(sent['comment'] ?? '')}</textarea></label>
 ${buttons}
 </form>`;
+}
+
+/** As the inbox shows it: a decision without a label of its own has its id, such as `approve`. */
+function capitalised(label: string): string {
+  return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
 }
 
 function control({ name, type, title, options, required }: Field, value: string): string {
@@ -107,7 +118,10 @@ function control({ name, type, title, options, required }: Field, value: string)
 }
 
 export function renderDone(label: string): string {
-  return page('Decided', `<h1>Thank you</h1><p>Your decision was taken: <b>${escapeHtml(label)}</b>.</p>`);
+  return page(
+    'Decided',
+    `<h1>Thank you</h1><p>Your decision was taken: <b>${escapeHtml(capitalised(label))}</b>.</p>`,
+  );
 }
 
 export function renderRefused(detail: string, consoleUrl: string): string {

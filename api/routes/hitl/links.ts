@@ -56,7 +56,7 @@ export function decisionLinkEndpoints(deps: AppDeps): Endpoint[] {
         try {
           const { task, actor } = await openDecisionLink(c.em, links, c.params.token);
           await loadForChange(c.em, actor, task.id);
-          return answer(200, renderTask({ task, consoleUrl: taskUrl(links, task.id) }));
+          return answer(200, renderTask(shownOf(links, { task, actor })));
         } catch (error) {
           return refused(error, links);
         }
@@ -93,8 +93,7 @@ async function decideByLink(
     const link = await openDecisionLink(c.em, links, c.params.token);
     const { task } = link;
     const submission = submissionOf(task, sent);
-    if (submission === null)
-      return answer(422, renderTask({ task, consoleUrl: taskUrl(links, task.id), sent }));
+    if (submission === null) return answer(422, renderTask({ ...shownOf(links, link), sent }));
     const { decision } = submission;
     try {
       const { signal } =
@@ -104,7 +103,7 @@ async function decideByLink(
     } catch (error) {
       if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
       const problems = error.errors ?? [];
-      return answer(422, renderTask({ task, consoleUrl: taskUrl(links, task.id), sent, problems }));
+      return answer(422, renderTask({ ...shownOf(links, link), sent, problems }));
     }
   } catch (error) {
     return refused(error, links);
@@ -172,6 +171,6 @@ function answer(status: number, body: string): EndpointResponse {
   return { status, type: 'text/html', body, headers: pageHeaders() };
 }
 
-function taskUrl({ baseUrl }: DecisionLinkDeps, id: string): string {
-  return `${baseUrl}/console/inbox?task=${id}`;
+function shownOf({ baseUrl }: DecisionLinkDeps, { task, actor }: Pick<DecisionLink, 'task' | 'actor'>) {
+  return { task, username: actor.username, consoleUrl: `${baseUrl}/console/inbox?task=${task.id}` };
 }

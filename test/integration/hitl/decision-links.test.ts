@@ -51,10 +51,13 @@ test('looking changes nothing, deciding works once, and the audit says that it w
     const page = await shown.text();
     expect(page).toContain('Pay &lt;script&gt;');
     expect(page).not.toContain('<script');
+    expect(page).toContain('You decide as <b>ann</b>.');
+    expect(page).toContain('value="approve">Approve</button>');
   }
   expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
   expect(await statusOf(id)).toBe('open');
-  expect((await decide(url, { decision: 'approve' })).status).toBe(200);
+  const decided = await decide(url, { decision: 'approve' });
+  expect([decided.status, await decided.text()]).toEqual([200, expect.stringContaining('<b>Approve</b>')]);
   expect((await asAnn.get(`/hitl/tasks/${id}`)).body.decision).toMatchObject({
     decision: 'approve',
     decided_by: ann.id,
