@@ -6,6 +6,7 @@ import { createGunzip } from 'node:zlib';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 
+import { counted } from '../../contracts/counted.ts';
 import { fileOfTable, quoted, tablesOf, type DumpedDatabase, type DumpedTable } from './database-dump.ts';
 
 export interface LoadOptions {
@@ -38,7 +39,7 @@ export async function loadDatabase({ client, folder, dump, say }: LoadOptions): 
   for (const table of dump.tables) {
     if (table.rows === 0) continue;
     await load(client, folder, table);
-    say(`  ${table.name}: ${table.rows} rows`);
+    say(`  ${table.name}: ${counted(table.rows, 'row')}`);
   }
   for (const name of names) await client.query(`alter table ${quoted(name)} enable trigger user`);
   for (const { table, name, definition } of keys)
@@ -103,6 +104,6 @@ async function load(client: pg.Client, folder: string, { name, columns, rows }: 
   await pipeline(createReadStream(join(folder, fileOfTable(name))), createGunzip(), target);
   if (target.rowCount !== rows)
     throw new Error(
-      `The table ${name} has ${target.rowCount} rows after the restore, and ${rows} in the backup.`,
+      `The table ${name} has ${counted(target.rowCount ?? 0, 'row')} after the restore, and ${rows} in the backup.`,
     );
 }

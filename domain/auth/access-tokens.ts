@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { v7 as uuidv7 } from 'uuid';
 
+import { counted } from '../../contracts/counted.ts';
 import { isScopeText, noScope, WORKFLOW_SCOPE } from '../../contracts/scopes.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
@@ -58,7 +59,7 @@ export async function createAccessToken(
 ): Promise<{ token: string; record: AccessToken }> {
   const latest = Date.now() + maxDays * DAY_MS;
   if (expiresAt.getTime() <= Date.now() || expiresAt.getTime() > latest) {
-    const message = `must be a time within the next ${maxDays} days`;
+    const message = `must be a time within the next ${counted(maxDays, 'day')}`;
     throw invalid([{ pointer: '/expires_at', code: 'out_of_range', message }]);
   }
   await checkScopes(em, actor, scopes);

@@ -2,6 +2,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
+import { counted } from '../../contracts/counted.ts';
 import { AuthClient } from '../../db/entities/auth-client.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
@@ -73,7 +74,7 @@ export async function createClient(
       {
         pointer: '/expires_at',
         code: 'out_of_range',
-        message: `must be a time within the next ${maxDays} days`,
+        message: `must be a time within the next ${counted(maxDays, 'day')}`,
       },
     ]);
   }

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
+import { counted } from '../../contracts/counted.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import { hashSecret } from '../auth/clients.ts';
@@ -49,7 +50,7 @@ export async function createWorkerToken(
   const latest = new Date(Date.now() + given.maxDays * DAY_MS);
   const expiresAt = given.expiresAt ?? latest;
   if (expiresAt.getTime() <= Date.now() || expiresAt > latest) {
-    const message = `must be a time within the next ${given.maxDays} days`;
+    const message = `must be a time within the next ${counted(given.maxDays, 'day')}`;
     throw invalid([{ pointer: '/expires_at', code: 'out_of_range', message }]);
   }
   const token = PREFIX + randomBytes(32).toString('base64url');

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
+import { counted } from '../../contracts/counted.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
@@ -40,7 +41,7 @@ export async function createScimToken(
   const latest = new Date(Date.now() + args.maxDays * DAY_MS);
   const expiresAt = args.expiresAt ?? latest;
   if (expiresAt.getTime() <= Date.now() || expiresAt > latest) {
-    const message = `must be a time within the next ${args.maxDays} days`;
+    const message = `must be a time within the next ${counted(args.maxDays, 'day')}`;
     throw invalid([{ pointer: '/expires_at', code: 'out_of_range', message }]);
   }
   await em.execute('delete from scim_token where issuer_id = ? and expires_at < now()', [args.issuerId]);

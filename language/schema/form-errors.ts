@@ -2,6 +2,7 @@
  * Describes errors in a submitted form for the person who filled it in: the field by its title, and what is
  * wrong.
  */
+import { counted } from '../../contracts/counted.ts';
 import { escapeToken, pointerTokens, unescapeToken } from '../../contracts/json-pointer.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { Mismatch, Violation } from './validate-json.ts';
@@ -147,9 +148,11 @@ function faultIn(mismatch: Mismatch | undefined, exampleOf: () => string | undef
     case 'const':
       return `must be ${choice(expected)}`;
     case 'minLength':
-      return expected === 1 ? 'must not be empty' : `must have at least ${counted(expected, 'character')}`;
+      return expected === 1
+        ? 'must not be empty'
+        : `must have at least ${counted(Number(expected), 'character')}`;
     case 'maxLength':
-      return `must have at most ${counted(expected, 'character')}`;
+      return `must have at most ${counted(Number(expected), 'character')}`;
     case 'pattern': {
       const example = exampleOf();
       return example === undefined
@@ -169,15 +172,17 @@ function faultIn(mismatch: Mismatch | undefined, exampleOf: () => string | undef
     case 'multipleOf':
       return `must be a multiple of ${String(expected)}`;
     case 'minItems':
-      return expected === 1 ? 'must have an entry' : `must have at least ${counted(expected, 'entry')}`;
+      return expected === 1
+        ? 'must have an entry'
+        : `must have at least ${counted(Number(expected), 'entry', 'entries')}`;
     case 'maxItems':
-      return `must have at most ${counted(expected, 'entry')}`;
+      return `must have at most ${counted(Number(expected), 'entry', 'entries')}`;
     case 'uniqueItems':
       return 'has the same entry twice';
     case 'minProperties':
-      return `must have at least ${counted(expected, 'field')}`;
+      return `must have at least ${counted(Number(expected), 'field')}`;
     case 'maxProperties':
-      return `must have at most ${counted(expected, 'field')}`;
+      return `must have at most ${counted(Number(expected), 'field')}`;
     case 'propertyNames':
       return `has a field that is not part of the form: ${choice(expected)}`;
     case 'anyOf':
@@ -200,8 +205,4 @@ function choices(values: readonly unknown[]): string {
 function choice(value: unknown): string {
   const text = typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
   return text.length > MAX_CHOICE ? `${text.slice(0, MAX_CHOICE).toWellFormed()}…` : text;
-}
-
-function counted(count: unknown, noun: string): string {
-  return `${String(count)} ${count === 1 ? noun : noun === 'entry' ? 'entries' : `${noun}s`}`;
 }

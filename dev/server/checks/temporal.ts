@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 
+import { counted } from '../../../contracts/counted.ts';
 import type { Env } from '../../../config/env.ts';
 import { SEARCH_ATTRIBUTES } from '../../../contracts/temporal.ts';
 import { createTemporalClient, temporalSettings } from '../../../temporal/client.ts';
@@ -37,7 +38,7 @@ async function findings(client: Client, env: Env, address: string): Promise<Find
   const days = Number(described.config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400;
   return [
     server,
-    ok('namespace', `${namespace} keeps ended runs for ${days} days`),
+    ok('namespace', `${namespace} keeps ended runs for ${counted(days, 'day')}`),
     await attributesFinding(client, namespace),
     await workersFinding(client, namespace, queue),
     await clockOf(client, namespace),

@@ -62,7 +62,7 @@ test('search attributes that a namespace lacks are named, with the commands that
   expect(found).toContainEqual({
     check: 'namespace',
     status: 'ok',
-    detail: `${namespace} keeps ended runs for 1 days`,
+    detail: `${namespace} keeps ended runs for 1 day`,
   });
 });
 
