@@ -174,6 +174,11 @@ inBrowser('somebody writes a workflow, mends its problem, saves it, and runs it,
   const { page, complaints, open } = await visit(ada);
   await open('/workflows');
   await page.getByRole('heading', { name: 'Workflows' }).waitFor();
+  // The first check waits until somebody has read that it is under way.
+  await page.route('**/check-worker-*', async (route) => {
+    await page.getByText('The text is being checked').waitFor();
+    await route.continue();
+  });
   await page.keyboard.press('n');
   await textOf(page).waitFor();
   await page.getByLabel('Name').fill('Written here');

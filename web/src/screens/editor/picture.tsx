@@ -8,7 +8,12 @@ import { words } from './words.ts';
 export function Picture({ model }: { model: EditorModel }) {
   const checked = model.checked.value;
   const definition = model.definition.value;
-  if (definition === null) return <p class="muted">{words.picture.none}</p>;
+  if (definition === null)
+    return (
+      <p class="muted">
+        {checked === null && model.canCheck.value ? words.picture.checking : words.picture.none}
+      </p>
+    );
   const isOld = checked?.definition === undefined;
   return (
     <div class={css['picture']}>

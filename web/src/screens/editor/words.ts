@@ -51,6 +51,7 @@ export const words = {
   picture: {
     old: 'The picture shows the last text that could be read.',
     none: 'The picture appears when the text can be read.',
+    checking: 'The text is being checked; its picture follows.',
   },
   start: {
     saveFirst: 'Save the workflow, then start a run of it.',
