@@ -1,9 +1,12 @@
 /** Choosing a team: whose records a list shows, and for whom a new one is. Without teams there is nothing. */
+import { useId } from 'preact/hooks';
+
 import type { OperationId } from '../../../client/index.ts';
 import { query } from '../app/router.ts';
 import { mayCall } from '../data/session.ts';
 import { knownTeams, teamsToBuildFor } from '../data/teams.ts';
 import { Choice, type Option } from './filters.tsx';
+import css from './schema-form/schema-form.module.css';
 import { words } from './team-words.ts';
 
 /** The parameter `team` of the address. @param all the list of all teams, and of the user's own */
@@ -29,14 +32,36 @@ interface Props {
   onChange: (team: string) => void;
 }
 
-export function TeamSelect({ operation, value, onChange }: Props) {
-  const teams = teamsToBuildFor();
-  if (teams.length === 0) return null;
+export function TeamSelect(props: Props) {
+  return teamsToBuildFor().length === 0 ? null : <Holders {...props} label={words.holder} />;
+}
+
+/** With its label above it, as fields of forms have it. */
+export function TeamField(props: Props) {
+  const id = useId();
+  if (teamsToBuildFor().length === 0) return null;
   return (
-    <select aria-label={words.holder} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+    <div>
+      <label class={css['label']} for={id}>
+        {words.holder}
+      </label>
+      <Holders {...props} id={id} />
+    </div>
+  );
+}
+
+/** @param label its name, unless a label names its id */
+function Holders({ operation, value, onChange, id, label }: Props & { id?: string; label?: string }) {
+  return (
+    <select
+      id={id}
+      aria-label={label}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    >
       {mayCall(operation) && <option value="">{words.me}</option>}
-      {teams.map(({ id, name }) => (
-        <option key={id} value={id}>
+      {teamsToBuildFor().map(({ id: team, name }) => (
+        <option key={team} value={team}>
           {words.forTeam(name)}
         </option>
       ))}

@@ -19,7 +19,7 @@ import { Refused } from '../../ui/refused.tsx';
 import { isCheckLoaded, loadCheck } from '../../ui/schema-form/form-check.ts';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useTitle } from '../../ui/title.ts';
-import { TeamSelect } from '../../ui/team-choice.tsx';
+import { TeamField } from '../../ui/team-choice.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { refreshAgent, useAgent } from './agent-data.ts';
 import {
@@ -101,7 +101,7 @@ function AgentForm({ agent }: { agent: Agent | null }) {
   return (
     <div class={css['form']}>
       {agent === null && (
-        <TeamSelect
+        <TeamField
           operation="createAgent"
           value={newHolder()}
           onChange={(to) => setQuery({ team: to === '' ? undefined : to }, 'replace')}

@@ -17,7 +17,7 @@ import { focusDrawn } from '../../ui/focus.ts';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import { RecordForm } from '../../ui/record-form.tsx';
-import { TeamSelect } from '../../ui/team-choice.tsx';
+import { TeamField } from '../../ui/team-choice.tsx';
 import { bindingSchema, fits } from './bindings.ts';
 import { refreshItem } from './market-data.ts';
 import css from './marketplace.module.css';
@@ -102,7 +102,7 @@ function Prepare({ item, onClose, onInstalled }: PrepareProps) {
   if (plan.data === undefined || names.data === undefined) return <div aria-busy="true" />;
   return (
     <div ref={content} class={page['parts']}>
-      <TeamSelect
+      <TeamField
         operation="installMarketplaceItem"
         value={chosen.value}
         onChange={(to) => (chosen.value = to)}
