@@ -12,6 +12,8 @@ import type { TestApp, TestUser } from './app.ts';
 const root = join(import.meta.dirname, '../..');
 export const consoleFolder = join(root, 'web/dist');
 export const wide = { width: 1360, height: 860 };
+/** Of many laptops. What fits into `wide` may be cut here. */
+export const laptop = { width: 1280, height: 800 };
 export const phone = { width: 390, height: 844 };
 
 /** The first has no windows and buttons of its own to draw, so tests take a third less time. */
@@ -159,6 +161,33 @@ export async function sidewaysScroll(page: Page): Promise<number> {
        .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`,
   );
   return Number(wider);
+}
+
+/**
+ * Buttons, links and fields of which what holds them hides a part at a side. Texts that end in an ellipsis are
+ * meant to be cut.
+ */
+export async function cutControls(page: Page): Promise<string[]> {
+  const cut: unknown = await page.evaluate(`(() => {
+    const hiddenPart = (control) => {
+      const { left, right } = control.getBoundingClientRect();
+      for (let holder = control.parentElement; holder !== null; holder = holder.parentElement) {
+        const { overflowX, textOverflow, position } = getComputedStyle(holder);
+        if (textOverflow === 'ellipsis' || holder.matches('dialog, [popover]')) return 0;
+        const start = holder.getBoundingClientRect().left + holder.clientLeft;
+        const hidden = Math.max(start - left, right - start - holder.clientWidth);
+        if (overflowX !== 'visible' && hidden > 1) return hidden;
+        if (position === 'fixed') return 0;
+      }
+      return 0;
+    };
+    return [...document.querySelectorAll('main :is(a[href], button, select, summary, input, textarea)')]
+      .filter((control) => control.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
+      .filter((control) => control.closest('svg, [aria-hidden=true]') === null)
+      .filter((control) => hiddenPart(control) > 0)
+      .map((control) => control.outerHTML.slice(0, 120));
+  })()`);
+  return cut as string[];
 }
 
 /** Keeps a picture in `TEST_SCREENSHOTS`, if that folder is named. */

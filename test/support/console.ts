@@ -8,7 +8,9 @@ import {
   buildConsole,
   colourProblems,
   consoleFolder,
+  cutControls,
   keepPicture,
+  laptop,
   launchChromium,
   noChromium,
   phone,
@@ -99,7 +101,7 @@ export async function expectScreensFit(
   }
 }
 
-/** What is shown now is accessible and fits into the window, light and dark. */
+/** What is shown now is accessible and fits into the window, light and dark, and into that of a laptop. */
 export async function expectFits(page: Page, name: string): Promise<void> {
   // Only the style sheet depends on the system's scheme, and changes nothing but colours for it.
   for (const colorScheme of ['light', 'dark'] as const) {
@@ -107,6 +109,16 @@ export async function expectFits(page: Page, name: string): Promise<void> {
     const at = `${name}-${colorScheme}`;
     await keepPicture(page, at);
     const problems = await (colorScheme === 'light' ? accessibilityProblems : colourProblems)(page);
-    expect([at, problems, await sidewaysScroll(page)]).toEqual([at, [], 0]);
+    expect([at, problems]).toEqual([at, []]);
   }
+  await expectNothingCut(page, name);
+  const given = page.viewportSize();
+  if (given === null || given.width <= laptop.width) return;
+  await page.setViewportSize(laptop);
+  await expectNothingCut(page, `${name}-${laptop.width}`);
+  await page.setViewportSize(given);
+}
+
+async function expectNothingCut(page: Page, name: string): Promise<void> {
+  expect([name, await sidewaysScroll(page), await cutControls(page)]).toEqual([name, 0, []]);
 }

@@ -662,6 +662,34 @@ inBrowser('conversations are found, read, continued and forgotten', async () => 
   }
 });
 
+inBrowser('people choose what mails tell them of, and hours in which nothing is sent', async () => {
+  const { page, complaints, open } = await visit(ada);
+  const settings = async () => (await asAda.get('/notifications/settings')).body;
+  await open('/settings/notifications');
+  const mail = page.getByRole('group', { name: 'By mail' });
+  await mail.getByLabel('Reminder').uncheck();
+  const quiet = page.getByRole('group', { name: 'Quiet hours' });
+  await quiet.getByLabel('From').fill('10pm');
+  await click(page, 'Save');
+  await quiet.getByText('From in Quiet hours must have a format such as 22:00').waitFor();
+  await quiet.getByText('Until in Quiet hours is missing').waitFor();
+  await quiet.getByLabel('From').fill('22:00');
+  await quiet.getByLabel('Until').fill('07:00');
+  await click(page, 'Save');
+  await page.getByText('Saved.').waitFor();
+  expect(await settings()).toMatchObject({
+    mail: { reminder: false, assigned: true },
+    quiet_hours: { from: '22:00', to: '07:00' },
+  });
+  await open('/settings/notifications');
+  expect(await mail.getByLabel('Reminder').isChecked()).toBe(false);
+  await quiet.getByLabel('From').fill('');
+  await quiet.getByLabel('Until').fill('');
+  await click(page, 'Save');
+  await until(settings, ({ quiet_hours: hours }) => !hours);
+  expect(complaints).toEqual([]);
+});
+
 inBrowser('every screen is accessible and fits, on a desk and on a phone, light and dark', async () => {
   await asAda.put('/secrets/SERVICE_KEY', { value: 'not-to-be-shown' });
   await asAda.post('/webhooks', { url: service.url });
@@ -670,8 +698,30 @@ inBrowser('every screen is accessible and fits, on a desk and on a phone, light 
     visibility: 'public',
     budget: { max_cost_usd: 20, max_invocations: 100, window: 'month' },
   });
+  await asAda.put('/secrets/HOOK_KEY', { value: 'long enough to sign with' });
+  const { body: hook } = await asAda.post('/hooks', { name: 'Issues', scheme: 'github', secret: 'HOOK_KEY' });
+  await fetch(hook.url, { method: 'POST', body: '{}' });
+  const long = { id: `sha256:${'0123456789abcdef'.repeat(4)}`, source: hook.url, type: 'of.a.long.source' };
+  const json = { headers: { 'content-type': 'application/cloudevents+json' } };
+  expect((await asAda.post('/events', { specversion: '1.0', ...long }, json)).status).toBe(202);
   // The browser itself notes that one of the screens asks for an agent that does not exist.
   await expectScreensFit((viewport) => visit(ada, { viewport }), screensOf(agent.id), '404');
+});
+
+inBrowser('the screens of admins are accessible and fit too', async () => {
+  const admin = await platform.createUser({ username: 'root', roles: ['admin'] });
+  const asAdmin = await platform.as(admin);
+  const issuer = { name: 'corp', title: 'Corp', issuer: 'https://login.example.com/realms/corp' };
+  const made = await asAdmin.post('/identity-issuers', { ...issuer, client_id: 'cadenza' });
+  expect(made.status).toBe(201);
+  await expectScreensFit(
+    (viewport) => visit(admin, { viewport }),
+    [
+      ['settings-issuers', '/settings/issuers', 'Corp (corp)'],
+      ['settings-users', '/settings/users', 'root'],
+      ['settings-teams', '/settings/teams', 'Teams'],
+    ],
+  );
 });
 
 function screensOf(agentId: string): Screen[] {
@@ -688,6 +738,7 @@ function screensOf(agentId: string): Screen[] {
     ['agent-new', '/agents/new', 'How it is called'],
     ['agent-edit', `/agents/${agentId}/edit`, 'How it is called'],
     ['settings-profile', '/settings', 'Change your password'],
+    ['settings-notifications', '/settings/notifications', 'Expires soon'],
     ['settings-sessions', '/settings/sessions', 'this session'],
     ['settings-security', '/settings/security', 'Authenticator app'],
     ['settings-tokens', '/settings/tokens', 'Create a token'],

@@ -6,12 +6,15 @@ export interface Column<T> {
   title: string;
   cell: (record: T) => ComponentChildren;
   /**
-   * `minor` columns are left out on a phone; `end` aligns numbers, times and buttons to the right; `text` is
-   * sentences, which take as many lines as they need.
+   * `minor` columns are left out on a phone; `end` aligns numbers and times to the right; `text` is sentences,
+   * which take as many lines as they need; `long` is addresses and ids, which break anywhere; `acts` is the
+   * buttons of the row, which stay in sight when the table scrolls.
    */
   minor?: boolean;
   end?: boolean;
   text?: boolean;
+  long?: boolean;
+  acts?: boolean;
 }
 
 interface Props<T> {
@@ -21,10 +24,18 @@ interface Props<T> {
   keyOf: (record: T) => string;
 }
 
+const CLASSES = [
+  ['minor', 'extra'],
+  ['end', 'right'],
+  ['text', 'text'],
+  ['long', 'long'],
+  ['acts', 'acts'],
+] as const;
+
 /** A table of records, which scrolls sideways in itself where it is too wide. */
 export function Table<T>({ label, columns, records, keyOf }: Props<T>) {
-  const classes = ({ minor, end, text }: Column<T>) =>
-    [minor && css['extra'], end && css['right'], text && css['text']].filter(Boolean).join(' ') || undefined;
+  const classes = (column: Column<T>) =>
+    CLASSES.flatMap(([kind, name]) => (column[kind] === true ? [css[name]] : [])).join(' ') || undefined;
   return (
     <div class={css['scroll']} role="region" aria-label={label} tabIndex={0}>
       <table class={css['table']}>
@@ -42,7 +53,11 @@ export function Table<T>({ label, columns, records, keyOf }: Props<T>) {
             <tr key={keyOf(record)}>
               {columns.map((column) => (
                 <td key={column.title} class={classes(column)}>
-                  {column.cell(record)}
+                  {column.acts === true ? (
+                    <div class={css['buttons']}>{column.cell(record)}</div>
+                  ) : (
+                    column.cell(record)
+                  )}
                 </td>
               ))}
             </tr>

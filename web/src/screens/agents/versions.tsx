@@ -85,7 +85,7 @@ function columns(agent: Agent, onAct: (act: Act) => void): Column<Version>[] {
     },
     {
       title: words.versionColumns.acts,
-      end: true,
+      acts: true,
       cell: ({ version, status }) => {
         if (status === 'draft' && agent.can.includes('publish_version'))
           return (

@@ -185,7 +185,7 @@ function tokenColumns(end: (token: WorkerToken) => void): Column<WorkerToken>[] 
     { title: words.expires, cell: ({ expires_at: at }) => <When at={at} />, minor: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (token) => (
         <button type="button" onClick={() => end(token)}>
           {words.end}

@@ -35,7 +35,7 @@ function columns(item: MarketplaceItem): Column<ItemVersionSummary>[] {
     { title: digest, cell: (one) => <ShortDigest digest={one.digest} />, minor: true },
     {
       title: acts,
-      end: true,
+      acts: true,
       cell: (one) => (
         <span class={page['actions']}>
           <a href={marketItemAddress(item.id, { view: 'content', version: one.version })}>

@@ -67,7 +67,7 @@ const columns = (reload: () => Promise<void>): Column<Absence>[] => [
   { title: words.note, cell: ({ note }) => note ?? '', minor: true },
   {
     title: words.acts,
-    end: true,
+    acts: true,
     cell: ({ id, until }) =>
       Date.parse(until) > Date.now() && (
         <Removal

@@ -59,5 +59,5 @@ const columns = (reload: () => Promise<void>): Column<BudgetState>[] => [
   },
   { title: words.used, cell: (state) => <Amounts state={state} /> },
   { title: words.onExceed, cell: ({ on_exceed: then }) => words[then], minor: true },
-  { title: words.acts, end: true, cell: (state) => <Raise state={state} onRaised={reload} /> },
+  { title: words.acts, acts: true, cell: (state) => <Raise state={state} onRaised={reload} /> },
 ];

@@ -68,7 +68,7 @@ const columns = (reload: () => Promise<void>): Column<NotificationChannel>[] => 
     title: words.state,
     cell: ({ active, last_error: error }) => (active ? words.isOn : words.isOff(error)),
   },
-  { title: words.acts, end: true, cell: (chat) => <Acts chat={chat} reload={reload} /> },
+  { title: words.acts, acts: true, cell: (chat) => <Acts chat={chat} reload={reload} /> },
 ];
 
 function Acts({ chat, reload }: { chat: NotificationChannel; reload: () => Promise<void> }) {

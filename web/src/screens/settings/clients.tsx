@@ -69,12 +69,12 @@ function columns(remove: (id: string) => Promise<void>): Column<ClientFields>[] 
   const { id: clientId, used, expires } = words.clientColumns;
   return [
     { title: words.name, cell: ({ name }) => name },
-    { title: clientId, cell: (one) => <code>{one.client_id}</code>, minor: true },
+    { title: clientId, cell: (one) => <code>{one.client_id}</code>, minor: true, long: true },
     { title: used, cell: ({ last_used: at }) => (at === null ? words.never : <When at={at} />), minor: true },
     { title: expires, cell: ({ expires_at: at }) => <When at={at} />, minor: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: ({ id, name }) => (
         <Removal title={words.deleteClient(name)} text={words.deleteClientText} onAct={() => remove(id)} />
       ),
@@ -95,7 +95,7 @@ function Registered() {
     },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: ({ id, name }) => (
         <Removal
           title={words.deleteClient(name)}

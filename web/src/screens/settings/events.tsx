@@ -104,7 +104,7 @@ function hookColumns(reload: () => Promise<void>): Column<InboundWebhook>[] {
   const { name, url, scheme, secret, last, refused } = words.hookColumns;
   return [
     { title: name, cell: (hook) => (hook.active ? hook.name : `${hook.name} (${words.off})`) },
-    { title: url, cell: (hook) => <code>{hook.url}</code>, minor: true },
+    { title: url, cell: (hook) => <code>{hook.url}</code>, minor: true, long: true },
     { title: scheme, cell: (hook) => hook.scheme, minor: true },
     {
       title: secret,
@@ -118,7 +118,7 @@ function hookColumns(reload: () => Promise<void>): Column<InboundWebhook>[] {
       minor: true,
     },
     { title: refused, cell: (hook) => <Refusal hook={hook} />, text: true },
-    { title: words.acts, end: true, cell: (hook) => <HookActs hook={hook} reload={reload} /> },
+    { title: words.acts, acts: true, cell: (hook) => <HookActs hook={hook} reload={reload} /> },
   ];
 }
 
@@ -231,7 +231,7 @@ function sourceColumns(
   };
   const { source, from, shared } = words.sourceColumns;
   return [
-    { title: source, cell: (record) => <code>{record.source}</code> },
+    { title: source, cell: (record) => <code>{record.source}</code>, long: true },
     {
       title: from,
       cell: (record) => record.client_id ?? record.user_name ?? record.user_id ?? words.anyone,
@@ -244,7 +244,7 @@ function sourceColumns(
     },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (record) =>
         mayCallFor('updateEventSource', record.team_id) && (
           <span class={page['actions']}>
@@ -323,8 +323,8 @@ function eventColumns(): Column<ListedReceivedEvent>[] {
       title: type,
       cell: (event) => <a href={settingsAddress('events', { event: event.id })}>{event.type}</a>,
     },
-    { title: source, cell: (event) => event.source, minor: true },
-    { title: id, cell: (event) => event.event_id, minor: true },
+    { title: source, cell: (event) => event.source, minor: true, long: true },
+    { title: id, cell: (event) => event.event_id, minor: true, long: true },
     { title: at, cell: (event) => <When at={event.received_at} />, minor: true, end: true },
   ];
 }

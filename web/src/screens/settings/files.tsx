@@ -94,6 +94,7 @@ function columns(remove: (id: string) => Promise<void>): Column<StoredFile>[] {
           {name}
         </a>
       ),
+      long: true,
     },
     { title: type, cell: (file) => file.media_type, minor: true },
     { title: visibility, cell: (file) => file.visibility, minor: true },
@@ -101,7 +102,7 @@ function columns(remove: (id: string) => Promise<void>): Column<StoredFile>[] {
     { title: words.created, cell: ({ created_at: at }) => <When at={at} />, minor: true, end: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: ({ id, name, owner_id: owner, team_id: holder }) =>
         (isAdmin || (holder === null ? owner === user.value?.id : mayCallFor('deleteFile', holder))) && (
           <Removal title={words.deleteFile(name)} text={words.deleteFileText} onAct={() => remove(id)} />

@@ -76,7 +76,7 @@ async function link(issuer: string): Promise<void> {
 function columns(load: () => Promise<void>): Column<UserIdentity>[] {
   return [
     { title: words.issuer, cell: ({ issuer_title: title }) => title },
-    { title: words.account, cell: ({ label, subject }) => label ?? subject ?? '' },
+    { title: words.account, cell: ({ label, subject }) => label ?? subject ?? '', long: true },
     {
       title: words.lastLogIn,
       cell: ({ last_log_in_at: at }) => (at === null ? words.never : <When at={at} />),
@@ -84,7 +84,7 @@ function columns(load: () => Promise<void>): Column<UserIdentity>[] {
     },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: ({ id, issuer_title: title, issuer_id: issuer }) =>
         issuer !== user.value?.issuer_id && (
           <Removal

@@ -124,12 +124,12 @@ function columns(
 ): Column<IdentityIssuer>[] {
   return [
     { title: words.title, cell: ({ title, name }) => `${title} (${name})` },
-    { title: words.issuer, cell: ({ issuer }) => <code>{issuer}</code>, minor: true },
-    { title: words.redirect, cell: ({ redirect_uri: uri }) => <code>{uri}</code>, minor: true },
+    { title: words.issuer, cell: ({ issuer }) => <code>{issuer}</code>, minor: true, long: true },
+    { title: words.redirect, cell: ({ redirect_uri: uri }) => <code>{uri}</code>, minor: true, long: true },
     { title: words.status, cell: ({ enabled }) => (enabled ? words.on : words.off) },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (issuer) => (
         <>
           <button type="button" onClick={() => void check(issuer)}>

@@ -92,11 +92,12 @@ function columns(remove: (id: string) => Promise<void>): Column<IssuerMachine>[]
         </code>
       ),
       minor: true,
+      long: true,
     },
-    { title: words.machineScopes, cell: ({ scopes }) => scopes?.join(' ') ?? words.allScopes },
+    { title: words.machineScopes, cell: ({ scopes }) => scopes?.join(' ') ?? words.allScopes, long: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: ({ id, name }) => (
         <Removal title={words.deleteMachine(name)} text={words.deleteMachineText} onAct={() => remove(id)} />
       ),

@@ -88,7 +88,7 @@ function columns(
     { title: words.from, cell: ({ valid_from: at }) => <When at={at} />, minor: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (price) =>
         mayCall('replacePrice') && (
           <>

@@ -68,7 +68,7 @@ function columns(remove: (id: string) => Promise<void>): Column<ScimToken>[] {
     { title: words.ends, cell: ({ expires_at: at }) => <When at={at} /> },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: ({ id, name }) => (
         <Removal title={words.deleteToken(name)} text={words.deleteTokenText} onAct={() => remove(id)} />
       ),

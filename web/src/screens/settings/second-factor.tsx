@@ -190,7 +190,7 @@ const columns = (remove: (id: string) => Promise<void>): Column<Passkey>[] => [
   { title: words.used, cell: ({ last_used_at: at }) => (at === null ? words.never : <When at={at} />) },
   {
     title: words.acts,
-    end: true,
+    acts: true,
     cell: ({ id, name }) => (
       <Removal title={words.removePasskey(name)} text={words.removeText} onAct={() => remove(id)} />
     ),

@@ -74,7 +74,7 @@ function columns(
     { title: words.updated, cell: ({ updated_at: at }) => <When at={at} />, minor: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (secret) =>
         maySet && (
           <>

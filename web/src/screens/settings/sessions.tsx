@@ -55,13 +55,14 @@ function columns(end: (id: string) => Promise<void>): Column<Session>[] {
     {
       title: device,
       cell: (session) => `${deviceOf(session)} (${words.kinds[session.kind]})`,
+      long: true,
     },
     { title: address, cell: (session) => session.address ?? '–', minor: true },
     { title: used, cell: ({ last_used_at: at }) => <When at={at} />, minor: true },
     { title: expires, cell: ({ expires_at: at }) => <When at={at} />, minor: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (session) =>
         session.current ? (
           words.thisSession

@@ -88,7 +88,7 @@ function columns(saved: Saved): Column<Team>[] {
     { title: words.members, cell: (team) => String(team.members), end: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (team) =>
         team.can.includes('manage') && (
           <>
@@ -190,7 +190,7 @@ function memberColumns(
     { title: words.since, cell: (member) => <When at={member.added_at} />, minor: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (member) => (
         <>
           {manages && (

@@ -84,7 +84,7 @@ const columns = (remove: (id: string) => Promise<void>): Column<AccessToken>[] =
   { title: words.expires, cell: ({ expires_at: at }) => <When at={at} />, minor: true },
   {
     title: words.acts,
-    end: true,
+    acts: true,
     cell: ({ id, name }) => (
       <Removal title={words.deleteToken(name)} text={words.deleteTokenText} onAct={() => remove(id)} />
     ),

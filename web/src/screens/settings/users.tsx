@@ -118,12 +118,12 @@ function columns(
       title: words.username,
       cell: ({ username, display_name: name }) => (name === null ? username : `${username} (${name})`),
     },
-    { title: words.email, cell: ({ email }) => email, minor: true },
+    { title: words.email, cell: ({ email }) => email, minor: true, long: true },
     { title: words.roles, cell: ({ roles }) => roles.join(', '), minor: true },
     { title: words.status, cell: ({ status }) => status },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (user) =>
         user.erased_at === null && (
           <>

@@ -91,10 +91,10 @@ function stateOf({ active, disabled_reason: reason }: Webhook): string {
 function webhookColumns(reload: () => Promise<void>): Column<Webhook>[] {
   const { url, types, state } = words.webhookColumns;
   return [
-    { title: url, cell: (webhook) => webhook.url },
+    { title: url, cell: (webhook) => webhook.url, long: true },
     { title: types, cell: (webhook) => webhook.types.join(', ') || words.all, minor: true },
     { title: state, cell: stateOf, minor: true },
-    { title: words.acts, end: true, cell: (webhook) => <Acts webhook={webhook} reload={reload} /> },
+    { title: words.acts, acts: true, cell: (webhook) => <Acts webhook={webhook} reload={reload} /> },
   ];
 }
 
@@ -210,7 +210,7 @@ function deliveryColumns(again: (id: string) => void): Column<Delivery>[] {
     { title: at, cell: (delivery) => <When at={delivery.created_at} />, minor: true, end: true },
     {
       title: words.acts,
-      end: true,
+      acts: true,
       cell: (delivery) =>
         mayCallForAny('redeliverWebhookDelivery') && (
           <button type="button" onClick={() => again(delivery.id)}>
