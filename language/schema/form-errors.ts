@@ -153,12 +153,8 @@ function faultIn(mismatch: Mismatch | undefined, exampleOf: () => string | undef
         : `must have at least ${counted(Number(expected), 'character')}`;
     case 'maxLength':
       return `must have at most ${counted(Number(expected), 'character')}`;
-    case 'pattern': {
-      const example = exampleOf();
-      return example === undefined
-        ? 'does not have the required format'
-        : `must have a format such as ${choice(example)}`;
-    }
+    case 'pattern':
+      return patternFault(exampleOf());
     case 'format':
       return `must be ${FORMATS[String(expected)] ?? `a valid ${String(expected)}`}`;
     case 'minimum':
@@ -193,6 +189,12 @@ function faultIn(mismatch: Mismatch | undefined, exampleOf: () => string | undef
     default:
       return "cannot be checked: the form's rules are recursive or take too long";
   }
+}
+
+function patternFault(example: string | undefined): string {
+  return example === undefined
+    ? 'does not have the required format'
+    : `must have a format such as ${choice(example)}`;
 }
 
 function choices(values: readonly unknown[]): string {
