@@ -104,6 +104,7 @@ async function load(client: pg.Client, folder: string, { name, columns, rows }: 
   await pipeline(createReadStream(join(folder, fileOfTable(name))), createGunzip(), target);
   if (target.rowCount !== rows)
     throw new Error(
-      `The table ${name} has ${counted(target.rowCount ?? 0, 'row')} after the restore, and ${rows} in the backup.`,
+      `The table ${name} has ${counted(target.rowCount ?? 0, 'row')} after the restore, ` +
+        `and ${rows} in the backup.`,
     );
 }

@@ -163,10 +163,7 @@ export async function sidewaysScroll(page: Page): Promise<number> {
   return Number(wider);
 }
 
-/**
- * Buttons, links and fields of which what holds them hides a part at a side. Texts that end in an ellipsis are
- * meant to be cut.
- */
+/** Controls of which a holder hides a part at a side. Texts that end in an ellipsis are meant to be cut. */
 export async function cutControls(page: Page): Promise<string[]> {
   const cut: unknown = await page.evaluate(`(() => {
     const hiddenPart = (control) => {

@@ -6,9 +6,9 @@ export interface Column<T> {
   title: string;
   cell: (record: T) => ComponentChildren;
   /**
-   * `minor` columns are left out on a phone; `end` aligns numbers and times to the right; `text` is sentences,
-   * which take as many lines as they need; `long` is addresses and ids, which break anywhere; `acts` is the
-   * buttons of the row, which stay in sight when the table scrolls.
+   * `minor` columns are left out on a phone; `end` aligns numbers and times to the right; `text` is
+   * sentences, which take as many lines as they need; `long` is addresses and ids, which break anywhere;
+   * `acts` is the buttons of the row, which stay in sight when the table scrolls.
    */
   minor?: boolean;
   end?: boolean;

@@ -192,7 +192,7 @@ function readField(field: Field, entry: Entries[string] | undefined): Read {
 }
 
 /**
- * The object. Members that nobody has changed stay as they were, also where the form cannot show them exactly.
+ * The object. Members that nobody has changed stay as they were, also where the form cannot show them well.
  * An optional object that was left empty is left out.
  */
 function readGroup(field: Group, entry: Entries[string] | undefined): Read {
