@@ -155,13 +155,24 @@ const resetAdmin = command({
   brief: 'Give an administrator a new password, and end their sessions',
   details:
     'For the day on which no administrator can log in. The account is active again, and the audit log has ' +
-    `an entry. The new password is generated and shown, unless you give one. ${WHERE}`,
+    `an entry. The new password is generated and shown, unless you give one. It asks first. ${WHERE}`,
   flags: {
+    yes: flag('Do not ask'),
     passwordStdin: flag('Read the new password from stdin, 12 characters or more'),
     withoutSecondFactor: flag('Also remove authenticator app, passkeys and recovery codes'),
   },
+  letters: { y: 'yes' },
   arguments: [optional('USERNAME', 'Default: ADMIN_USERNAME, or admin')],
-  run: async (cli, { passwordStdin, withoutSecondFactor }, username) => {
+  run: async (cli, { yes, passwordStdin, withoutSecondFactor }, given) => {
+    let username = given;
+    if (yes !== true) {
+      // Only the server knows its settings, and whether there is such an administrator.
+      const found = (await runOnServer(cli, 'reset-admin', { username, dryRun: true })) as Reset;
+      username = found.username;
+      const factor = withoutSecondFactor === true ? ', remove the second factor' : '';
+      const change = `Give ${username} a new password${factor}, and end all sessions and tokens`;
+      await confirm(cli, `${change} of this account?`, yes);
+    }
     const password = passwordStdin === true ? await readSecret(cli) : undefined;
     const result = await runOnServer(cli, 'reset-admin', { username, password, withoutSecondFactor });
     await cli.out.record(result as Reset, resetView);

@@ -1,6 +1,6 @@
 /** What a backup says of itself. It is written last, so a folder without it is no complete backup. */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -59,6 +59,7 @@ export async function writeManifest(folder: string, manifest: Omit<Manifest, 'fo
 /** @throws ServerCommandError */
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, NAME), 'utf8').catch((cause: unknown) => {
+    if (!existsSync(folder)) throw new ServerCommandError(`There is no folder ${folder}.`, { cause });
     throw new ServerCommandError(`${folder} is no complete backup: it has no ${NAME}.`, { cause });
   });
   let content: unknown;

@@ -25,13 +25,22 @@ export interface ResetResult {
 const MIN_PASSWORD = 12;
 
 /** @throws ServerCommandError, and errors of the database */
-export async function resetAdmin(options: ResetOptions): Promise<ResetResult> {
+export async function resetAdmin(options: ResetOptions & { dryRun?: boolean }): Promise<ResetResult> {
   const installation = await openInstallation('running');
   try {
-    return await resetOpened(installation, options);
+    return await (options.dryRun === true ? accountToReset : resetOpened)(installation, options);
   } finally {
     await installation.close();
   }
+}
+
+/** Whose password a reset would change, for the question before it. @throws ServerCommandError */
+export async function accountToReset(
+  { fork, env }: Installation,
+  { username = env.ADMIN_USERNAME }: ResetOptions,
+): Promise<Pick<ResetResult, 'username'>> {
+  const user = await adminNamed(fork(), username);
+  return { username: user.username };
 }
 
 /** New password, active again, all sessions ended, an entry in the audit log: together or not at all. */
@@ -43,11 +52,7 @@ export async function resetOpened(
     throw new ServerCommandError(`The password must have at least ${MIN_PASSWORD} characters.`);
   const next = password ?? generatePassword();
   return fork().transactional(async (em) => {
-    const user = await em.findOne(UserAccount, { username });
-    if (user === null || !user.roles.includes('admin')) {
-      const what = user === null ? `There is no user ${username}.` : `${username} is not an administrator.`;
-      throw new ServerCommandError(`${what} ${await namesOfAdmins(em)}`);
-    }
+    const user = await adminNamed(em, username);
     await updateUser(em, user, { password: next, status: 'active' });
     if (withoutSecondFactor) await removeFactors(em, user.id, env.SECOND_FACTOR_ROLES);
     await writeAudit(em, SYSTEM_ORIGIN, {
@@ -58,6 +63,13 @@ export async function resetOpened(
     });
     return { username: user.username, ...(password === undefined ? { password: next } : {}) };
   });
+}
+
+async function adminNamed(em: EntityManager, username: string): Promise<UserAccount> {
+  const user = await em.findOne(UserAccount, { username });
+  if (user?.roles.includes('admin')) return user;
+  const what = user === null ? `There is no user ${username}.` : `${username} is not an administrator.`;
+  throw new ServerCommandError(`${what} ${await namesOfAdmins(em)}`);
 }
 
 const MAX_NAMES = 20;

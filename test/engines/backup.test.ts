@@ -212,7 +212,15 @@ test('the checks find nothing wrong afterwards, and the administrator gets a new
       'api',
     ]),
   );
-  const reset = (await server('reset-admin', '-o', 'json')).json();
+  const unasked = await server('reset-admin');
+  expect([unasked.exitCode, unasked.stderr]).toEqual([
+    2,
+    expect.stringMatching(
+      /^error: Give admin a new password, and end all sessions .*\? Confirm it with --yes\.$/m,
+    ),
+  ]);
+  expect(await send('GET', '/agents')).toEqual(expect.anything());
+  const reset = (await server('reset-admin', '--yes', '-o', 'json')).json();
   expect(reset.username).toBe('admin');
   await expect(send('GET', '/agents')).rejects.toThrow('401');
   [token, password] = ['', reset.password];

@@ -14,7 +14,7 @@ import { backUpOpened } from '../../../dev/server/backup.ts';
 import { tablesOf } from '../../../dev/server/database-dump.ts';
 import type { Installation } from '../../../dev/server/installation.ts';
 import { checkSums, readManifest, type Manifest } from '../../../dev/server/manifest.ts';
-import { resetOpened } from '../../../dev/server/reset-admin.ts';
+import { accountToReset, resetOpened } from '../../../dev/server/reset-admin.ts';
 import { OWN_NAME } from '../../../dev/server/own-name.ts';
 import { restoreInto } from '../../../dev/server/restore.ts';
 import { sealAudit } from '../../../domain/audit/seal.ts';
@@ -306,6 +306,8 @@ describe('a backup', () => {
       'ENCRYPTION_KEYS lacks "test", and the backup has no keys',
     );
     await expect(readManifest(folder)).rejects.toThrow('is no complete backup');
+    const missing = join(folder, 'missing');
+    await expect(readManifest(missing)).rejects.toThrow(`There is no folder ${missing}.`);
   });
 
   test('is refused with another key of the same id, before anything is changed', async () => {
@@ -396,6 +398,8 @@ test('an operator gives an administrator a new password, which ends all sessions
   await app.orm.em
     .fork()
     .execute(`update user_account set status = 'disabled' where username = ?`, [username]);
+  expect(await accountToReset(here(), { username })).toEqual({ username });
+  await expect(accountToReset(here(), { username: 'nobody' })).rejects.toThrow('There is no user nobody.');
   const { password = '' } = await resetOpened(here(), { username });
   await writable();
   expect((await app.anonymous.post('/auth/token', { username, password })).status).toBe(200);
