@@ -1,6 +1,6 @@
 /** All commands, as the help lists them without loading them. Written by `npm run cli-docs`. */
 export const LISTED = [
-  { name: 'login', usage: ['cadenza login'], brief: 'Log in, and keep the session in a profile' },
+  { name: 'login', usage: ['cadenza login [URL]'], brief: 'Log in, and keep the session in a profile' },
   { name: 'logout', usage: ['cadenza logout'], brief: 'End the session, at the server too' },
   { name: 'whoami', usage: ['cadenza whoami'], brief: 'Show who you are logged in as' },
   {
@@ -275,10 +275,10 @@ export const LISTED = [
   },
   {
     name: 'export',
-    usage: ['cadenza export'],
+    usage: ['cadenza export [DIR]'],
     brief: 'Write a set as a folder, which apply would leave unchanged',
   },
-  { name: 'dev', usage: ['cadenza dev'], brief: 'Apply a folder at each change, until Ctrl-C' },
+  { name: 'dev', usage: ['cadenza dev [DIR]'], brief: 'Apply a folder at each change, until Ctrl-C' },
   {
     name: 'server',
     usage: [
@@ -297,11 +297,11 @@ export const LISTED = [
     usage: ['cadenza doctor'],
     brief: 'Check configuration, server, clock, session and versions; exits with 3 if something is wrong',
   },
-  { name: 'open', usage: ['cadenza open'], brief: 'Open the console in a browser' },
+  { name: 'open', usage: ['cadenza open [PATH]'], brief: 'Open the console in a browser' },
   { name: 'api', usage: ['cadenza api <METHOD> <PATH>'], brief: 'Call any endpoint of the API' },
   {
     name: 'expr',
-    usage: ['cadenza expr <EXPRESSION>'],
+    usage: ['cadenza expr <EXPRESSION> [FILE]'],
     brief: 'Evaluate a jq expression with the engine that runs use',
   },
   {

@@ -61,7 +61,7 @@ export function command<
     ...parameterOf(shown),
     ...(isOptional ? { optional: true as const } : {}),
   }));
-  return build(declaration, { kind: 'tuple', parameters }, (cli, flags, values) =>
+  return build(declaration, { kind: 'tuple' as const, parameters }, (cli, flags, values) =>
     // stricli has parsed them by this declaration.
     run(cli, flags as ValuesOf<F>, ...(values as ArgumentValues<A>)),
   );
@@ -91,11 +91,26 @@ export function commandOfMany<const F extends Flags = Record<never, never>>(
   declaration: ManyDeclaration<F>,
 ): Command<Context> {
   const { many, run } = declaration;
-  const positional = { kind: 'array', parameter: parameterOf(many), minimum: many.minimum ?? 0 };
+  const positional = { kind: 'array' as const, parameter: parameterOf(many), minimum: many.minimum ?? 0 };
   return build(declaration, positional, (cli, flags, values) =>
     // stricli has parsed them by this declaration.
     run(cli, flags as ValuesOf<F>, values as string[]),
   );
+}
+
+interface Placed {
+  placeholder: string;
+  optional?: boolean;
+}
+type Positional =
+  { kind: 'tuple'; parameters: readonly Placed[] } | { kind: 'array'; parameter: Placed; minimum: number };
+
+/** Every argument. stricli's usage lines leave out those that may be absent. */
+function argumentsOf(positional: Positional): string[] {
+  const shown = ({ placeholder, optional: isOptional = false }: Placed): string =>
+    isOptional ? `[${placeholder}]` : `<${placeholder}>`;
+  if (positional.kind === 'tuple') return positional.parameters.map(shown);
+  return [`${shown({ ...positional.parameter, optional: positional.minimum === 0 })}...`];
 }
 
 function build(
@@ -107,13 +122,19 @@ function build(
     hasData = true,
     textWith,
   }: Omit<Declaration<Flags, []>, 'run' | 'arguments'>,
-  positional: unknown,
+  positional: Positional,
   run: (cli: Cli, flags: unknown, values: unknown[]) => Promise<ExitCode | void>,
 ): Command<Context> {
+  const usage = argumentsOf(positional);
+  const customUsage = usage.length === 0 ? {} : { customUsage: [usage.join(' ')] };
   const withFlags = (all: Flags): Command<Context> => {
     const parameters = { flags: all, aliases: { ...letters, o: 'output', q: 'quiet' }, positional };
     return buildCommand<CommonFlags, unknown[], Context>({
-      docs: { brief, ...(details === undefined ? {} : { fullDescription: `${brief}.\n\n${details}` }) },
+      docs: {
+        brief,
+        ...(details === undefined ? {} : { fullDescription: `${brief}.\n\n${details}` }),
+        ...customUsage,
+      },
       // The declarations above are stricli's own form; its types cannot follow flags that are merged.
       parameters: parameters as unknown as TypedCommandParameters<CommonFlags, unknown[], Context>,
       async func(given, ...values) {
@@ -127,8 +148,12 @@ function build(
     });
   };
   const all: Flags = { ...flags, ...commonFlags };
-  // stricli's help does not show what value a flag takes.
-  return { ...withFlags(all), formatHelp: (args) => withFlags(withValues(all)).formatHelp(args) };
+  return {
+    ...withFlags(all),
+    formatUsageLine: ({ prefix }) => [...prefix, ...usage].join(' '),
+    // stricli's help does not show what value a flag takes.
+    formatHelp: (args) => withFlags(withValues(all)).formatHelp(args),
+  };
 }
 
 /** A command gets its own flags only, because some send all that they get to the server. */
