@@ -9,4 +9,4 @@ export type * from './operations.ts';
 export { ApiError } from './problem.ts';
 export type { FieldProblem } from './problem.ts';
 export { createWorker, JobError } from './worker.ts';
-export type { Job as WorkerJob, JobContext, Worker, WorkerOptions } from './worker.ts';
+export type { Job as WorkerJob, JobContext, JobEnd, Worker, WorkerOptions } from './worker.ts';

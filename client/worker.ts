@@ -29,6 +29,15 @@ export interface WorkerOptions {
   name?: string;
   /** Told of what is tried again: the server cannot be reached, a job was lost. */
   onProblem?: (problem: unknown, job?: Job) => void;
+  /** Told of each job that the server has taken back. */
+  onEnd?: (end: JobEnd) => void;
+}
+
+export interface JobEnd {
+  job: Job;
+  tookMs: number;
+  /** Why it failed; absent if it was completed. */
+  error?: unknown;
 }
 
 export interface Worker {
@@ -46,8 +55,9 @@ export class JobError extends Error {
   constructor(
     detail: string,
     failure: { type?: string; title?: string; status?: number; retry?: boolean } = {},
+    options?: ErrorOptions,
   ) {
-    super(detail);
+    super(detail, options);
     this.failure = failure;
   }
 }
@@ -119,18 +129,27 @@ async function serve(options: WorkerOptions, agent: string, stopped: AbortSignal
   }
 }
 
-async function workOn({ client, handler, onProblem }: WorkerOptions, job: Job): Promise<void> {
+async function workOn(options: WorkerOptions, job: Job): Promise<void> {
+  const { client, handler, onProblem } = options;
+  const startMs = Date.now();
   const ended = new AbortController();
   const keeping = keep(client, job, ended, onProblem);
   const said: { usage?: JobUsage } = {};
   const used = (usage: JobUsage): void => void (said.usage = usage);
+  const context = { signal: ended.signal, progress: keeping.progress, used };
+  const work = async (): Promise<Ending> => {
+    try {
+      return { output: (await handler(job, context)) ?? null };
+    } catch (error) {
+      return { error };
+    }
+  };
   try {
-    const context = { signal: ended.signal, progress: keeping.progress, used };
-    const output = (await handler(job, context)) ?? null;
-    if (!ended.signal.aborted) await end(client, job, ended.signal, { output, ...said }, onProblem);
-  } catch (error) {
-    if (ended.signal.aborted) return;
-    await end(client, job, ended.signal, { error, ...said }, onProblem);
+    const ending = await work();
+    const taken = await end(options, job, ended.signal, { ...ending, ...said });
+    if (taken === null) return;
+    const failure = 'error' in taken ? { error: taken.error } : {};
+    options.onEnd?.({ job, tookMs: Date.now() - startMs, ...failure });
   } finally {
     keeping.stop();
   }
@@ -181,14 +200,14 @@ function keep(
 
 type Ending = ({ output: unknown } | { error: unknown }) & { usage?: JobUsage };
 
-/** Tries until the server has taken it, or says that it is too late. */
+/** Tries until the server says that it is too late, or has taken it. @returns what it has taken, or null */
 async function end(
-  client: Client,
+  options: Pick<WorkerOptions, 'client' | 'onProblem'>,
   job: Job,
   ended: AbortSignal,
   ending: Ending,
-  onProblem: WorkerOptions['onProblem'],
-): Promise<void> {
+): Promise<Ending | null> {
+  const { client, onProblem } = options;
   const path = { id: job.id };
   const { attempt } = job;
   const more = { attempt, ...(ending.usage === undefined ? {} : { usage: ending.usage }) };
@@ -198,23 +217,25 @@ async function end(
       if ('output' in ending)
         await client.call('completeJob', { path, body: { output: ending.output, ...more }, signal });
       else await client.call('failJob', { path, body: { ...failureOf(ending.error), ...more }, signal });
-      return;
+      return ending;
     } catch (error) {
       onProblem?.(error, job);
       const instead = error instanceof ApiError ? afterRefusal(ending, error) : null;
-      if (instead !== null) return end(client, job, ended, instead, onProblem);
-      if (isRefusal(error)) return;
+      if (instead !== null) return end(options, job, ended, instead);
+      if (isRefusal(error)) return null;
       await pause(pauseMs, ended);
     }
   }
+  return null;
 }
 
 /** What fits no better the next time: an output that is none for the agent's schema, usage that is none. */
-function afterRefusal(ending: Ending, { status, detail }: ApiError): Ending | null {
+function afterRefusal(ending: Ending, refusal: ApiError): Ending | null {
   const { usage } = ending;
+  const { status, detail } = refusal;
   if ('output' in ending && [413, 422].includes(status))
     return {
-      error: new JobError(detail, { type: 'validation', retry: false }),
+      error: new JobError(detail, { type: 'validation', retry: false }, { cause: refusal }),
       ...(usage === undefined ? {} : { usage }),
     };
   return 'error' in ending && usage !== undefined && status === 422 ? { error: ending.error } : null;
@@ -229,7 +250,9 @@ function failureOf(error: unknown): { detail: string; retry?: boolean } {
 
 /** Whether trying again gives the same answer. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof ApiError && error.status < 500 && ![408, 429].includes(error.status);
+  // An answer of something else than the server, such as a proxy's page, has a good status.
+  const { status } = error instanceof ApiError ? error : { status: 0 };
+  return status >= 400 && status < 500 && ![408, 429].includes(status);
 }
 
 /** Resolves after this time, or when `signal` is aborted. */

@@ -1,13 +1,17 @@
 /** External workers: their tokens, their jobs, and a worker that runs a program. */
 import { spawn } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { delimiter, join } from 'node:path';
 import { buildRouteMap } from '@stricli/core';
 
 import {
+  ApiError,
   createWorker,
   JobError,
   type Job,
   type JobContext,
+  type JobEnd,
   type WorkerJob,
   type WorkerToken,
 } from '../../client/index.ts';
@@ -126,17 +130,25 @@ const run = commandOfMany({
     'output, JSON or else text, to standard output. If it ends with another code than 0, the job fails ' +
     'with the end of what it has written to standard error, and is handed out again. CADENZA_JOB_ID, ' +
     'CADENZA_ATTEMPT and CADENZA_IDEMPOTENCY_KEY name the job. If nobody waits for the job any more, the ' +
-    'program gets SIGTERM. With a token of the worker in CADENZA_TOKEN no log-in is needed; name the agent ' +
-    'by its id then.',
+    'program gets SIGTERM. Each job that has ended is a line on standard error. With a token of the worker ' +
+    'in CADENZA_TOKEN no log-in is needed; name the agent by its id then.',
   flags: {
     concurrency: count('Jobs at once (default 1)'),
     queue: text('Only jobs of this queue', 'NAME'),
     name: text('Name of this worker; default: that of the machine', 'NAME'),
   },
-  many: { placeholder: 'AGENT -- COMMAND', brief: 'The agent, and the program with its arguments' },
+  many: {
+    placeholder: 'AGENT -- COMMAND',
+    brief: 'The agent, and the program with its arguments',
+    minimum: 2,
+  },
   hasData: false,
-  run: async (cli, { concurrency = 1, queue: ofQueue, name = hostname() }, [given, file, ...args]) => {
-    if (given === undefined || file === undefined) throw usageError('Give AGENT -- COMMAND.');
+  run: async (
+    cli,
+    { concurrency = 1, queue: ofQueue, name = hostname() },
+    [given = '', file = '', ...args],
+  ) => {
+    requireProgram(cli.env, file);
     await cli.requireLogIn();
     const worker = createWorker({
       client: cli.client,
@@ -144,7 +156,12 @@ const run = commandOfMany({
       concurrency: Math.max(1, concurrency),
       name,
       ...(ofQueue === undefined ? {} : { queue: ofQueue }),
-      onProblem: (problem, job) => cli.say(`${job === undefined ? '' : `${job.id}: `}${String(problem)}`),
+      onProblem: (problem, job) => {
+        // A refused output is the end of its job.
+        if (isRefusedOutput(problem)) return;
+        cli.say(`${job === undefined ? '' : `job ${job.id}: `}${reasonOf(problem)}`);
+      },
+      onEnd: (end) => cli.say(endOf(end, given)),
       handler: (job, context) => runProgram(cli.env, [file, ...args], job, context),
     });
     cli.signal.addEventListener('abort', () => void worker.stop(), { once: true });
@@ -152,6 +169,58 @@ const run = commandOfMany({
     await worker.done;
   },
 });
+
+/** @throws CliError if it would fail for every job */
+function requireProgram({ PATH = '' }: Cli['env'], file: string): void {
+  const paths = file.includes('/') ? [file] : PATH.split(delimiter).map((folder) => join(folder, file));
+  const found = paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
+  if (found.length === 0) throw usageError(`There is no program ${file}.`);
+  if (!found.some(isExecutable)) throw usageError(`You may not execute ${found.join(', ')}.`);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function endOf({ job, tookMs, error }: JobEnd, agent: string): string {
+  const took = `${(tookMs / 1_000).toFixed(1)} s`;
+  const what = oneLine(`job ${job.id} of ${agent}`);
+  return error === undefined
+    ? `${what} completed in ${took}`
+    : `${what} failed after ${took}: ${reasonOf(error)}`;
+}
+
+const isRefusedOutput = (problem: unknown): boolean =>
+  problem instanceof ApiError && [413, 422].includes(problem.status);
+
+/** On one line. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return oneLine(String(error));
+  if (error instanceof ProgramError) return oneLine(error.summary);
+  if (!(error.cause instanceof ApiError)) return oneLine(error.message);
+  const { detail, errors } = error.cause;
+  const places = errors.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ');
+  return oneLine(`the output was refused: ${places || detail}`);
+}
+
+/** Lines of standard error that are shown. */
+const SHOWN_LINES = 3;
+
+/** Its message, which the run gets, has all that is kept of standard error. */
+class ProgramError extends JobError {
+  readonly summary: string;
+
+  constructor(end: string, said: string) {
+    super(said === '' ? end : `${end}: ${said}`);
+    const shown = said.split('\n').slice(-SHOWN_LINES).join(' / ');
+    this.summary = shown === '' ? end : `${end}: ${shown}`;
+  }
+}
 
 /** What a program may write to standard output, and how much of its standard error is kept. */
 const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
@@ -199,7 +268,7 @@ async function runProgram(
   signal.removeEventListener('abort', stop);
   if (size > MAX_OUTPUT_BYTES)
     throw new JobError(`${file} wrote more than ${MAX_OUTPUT_BYTES} bytes`, { retry: false });
-  if (code !== 0) throw new JobError(`${file} ended with ${code}: ${said.trim()}`);
+  if (code !== 0) throw new ProgramError(`${file} ended with ${code}`, said.trim());
   return outputOf(Buffer.concat(chunks).toString('utf8'));
 }
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Client } from '../../support/app.ts';
 import { cliOnTerminal, cliUser, noTerminal, type CliUser, type TerminalCli } from '../../support/cli.ts';
-import { humanTask } from '../../support/definitions.ts';
+import { agentTask, humanTask } from '../../support/definitions.ts';
 import { testUnless } from '../../support/outside.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
 import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
@@ -440,6 +440,45 @@ test('the shell completes names and ids of records, and no name that it could ac
     expect(lines.filter(([word]) => !word?.startsWith('--'))).toEqual([]);
 });
 
+test('a worker says of each job how it ended, and why it failed', async () => {
+  const { body: agent } = await asAda.post('/agents', {
+    ...summariser('adder'),
+    type: 'sensor',
+    execution_type: 'edge',
+    input_schema: { type: 'object' },
+    output_schema: { type: 'object', properties: { sum: { type: 'number' } } },
+    configuration: { max_attempts: 1 },
+  });
+  await asAda.post(`/agents/${agent.id}/versions/1.0.0/publish`);
+  const program = join(folder, 'add.sh');
+  writeFileSync(
+    program,
+    'read -r input\n' +
+      'case "$input" in\n' +
+      '  *fail*) printf "one\\ntwo\\nthree\\nfour\\n" >&2; exit 3;;\n' +
+      '  *text*) echo \'{"sum": "x"}\';;\n' +
+      '  *) echo \'{"sum": 3}\';;\n' +
+      'esac\n',
+  );
+  const working = ada.start(['worker', 'run', 'adder', '--', 'sh', program]);
+  const says = (pattern: RegExp): Promise<string> =>
+    until(
+      async () => working.stderr(),
+      (all) => pattern.test(all),
+    );
+  for (const [task, end] of [
+    ['add', /^job \S+ of adder completed in \d+\.\d s$/m],
+    ['fail', /^job \S+ of adder failed after \d+\.\d s: sh ended with 3: two \/ three \/ four$/m],
+    ['text', /^job \S+ of adder failed after .* s: the output was refused: \/output\/sum: /m],
+  ] as const) {
+    await startRun(asAda, { do: [{ ask: agentTask(agent.id, { input: { task } }) }] });
+    await says(end);
+  }
+  expect(working.stderr().trim().split('\n')).toHaveLength(4);
+  working.child.kill('SIGINT');
+  expect((await working.done).exitCode).toBe(130);
+});
+
 const put = (path: string, content: string): void => {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   writeFileSync(join(folder, path), content);
@@ -478,7 +517,7 @@ test('dev applies a folder at each change, shows mistakes, follows runs, ends wi
 
   // A folder that was not there before; what the server refuses is told with its file.
   put('agents/wrong.yaml', 'type: nonsense\nversion: 1.0.0\nvisibility: private\n');
-  await says('agents/wrong.yaml#/type');
+  await says('agents/wrong.yaml:1:1#/type');
   rmSync(join(folder, 'agents/wrong.yaml'));
   await says(' completed', 3);
 

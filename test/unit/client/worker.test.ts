@@ -1,7 +1,7 @@
 /** An external worker of the typed client, against a server in memory. */
 import { afterEach, expect, jest, test } from '@jest/globals';
 
-import { createClient, createWorker } from '../../../client/index.ts';
+import { createClient, createWorker, type JobEnd } from '../../../client/index.ts';
 
 afterEach(() => void jest.restoreAllMocks());
 
@@ -96,4 +96,48 @@ test('what a job has used is told with its end, also if it fails', async () => {
     { path: '/jobs/job-0/complete', body: { output: 'done', attempt: 1, usage } },
   ]);
   await worker.stop();
+});
+
+test('each job that has ended is told, with its error; a refused output with its places', async () => {
+  const refusal = {
+    detail: '/output/sum: must be a number',
+    errors: [{ pointer: '/output/sum', code: 'wrong_type', message: 'must be a number' }],
+  };
+  let left = 3;
+  const client = createClient({
+    baseUrl: 'http://server.test',
+    fetch: async (url, init) => {
+      const { pathname: path } = new URL(url instanceof Request ? url.url : url);
+      const body = await new Response(init?.body).json();
+      if (path.endsWith('/complete') && body.output.sum === 'x')
+        return Response.json(refusal, { status: 422 });
+      if (!path.endsWith('/poll')) return Response.json({});
+      if (left > 0)
+        return Response.json([{ id: `job-${left}`, input: left--, attempt: 1, lease_seconds: 60 }]);
+      return new Promise((_, reject) => {
+        init?.signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+      });
+    },
+  });
+  const ends: JobEnd[] = [];
+  const all = Promise.withResolvers<void>();
+  const worker = createWorker({
+    client,
+    agents: ['a'],
+    handler({ input }) {
+      if (input === 2) throw new Error('jammed');
+      return { sum: input === 1 ? 'x' : input };
+    },
+    onEnd(end) {
+      if (ends.push(end) === 3) all.resolve();
+    },
+  });
+  await all.promise;
+  await worker.stop();
+  expect(ends).toMatchObject([
+    { job: { id: 'job-3' }, tookMs: expect.any(Number) },
+    { job: { id: 'job-2' }, error: { message: 'jammed' } },
+    { job: { id: 'job-1' }, error: { failure: { retry: false }, cause: { errors: refusal.errors } } },
+  ]);
+  expect(ends[0]).not.toHaveProperty('error');
 });
