@@ -35,22 +35,34 @@ export async function until(read, isReady) {
   }
 }
 
+const PASSWORD = 'set CADENZA_PASSWORD to the password of admin';
+
 /**
  * @param password of `admin`; default: that of `npm start` in this folder
  * @returns a token; throws an error whose message says what to do
  */
 export async function logIn(cadenza, password) {
-  const address = new URL('../.cadenza/admin-password', import.meta.url);
   const body = new URLSearchParams({
     grant_type: 'password',
     username: 'admin',
-    password: password ?? readFileSync(address, 'utf8').trim(),
+    password: password ?? firstPassword(),
   });
   const response = await fetch(`${cadenza}/auth/token`, { method: 'POST', body }).catch((error) => {
     if (error.cause?.code !== 'ECONNREFUSED') throw error;
     throw new Error(`Nothing answers at ${cadenza}: run npm start`);
   });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(`The log-in as admin was refused: ${answer.detail ?? response.status}`);
+  const answer = await response.json().catch(() => ({}));
+  // Refused forms have OAuth's own fields, other requests problem documents.
+  const reason = answer.error_description ?? answer.detail ?? `status ${response.status}`;
+  const advice = answer.error === 'invalid_grant' ? ` If its password is another, ${PASSWORD}.` : '';
+  if (!response.ok) throw new Error(`The log-in as admin was refused: ${reason}${advice}`);
   return answer.access_token;
+}
+
+function firstPassword() {
+  try {
+    return readFileSync(new URL('../.cadenza/admin-password', import.meta.url), 'utf8').trim();
+  } catch {
+    throw new Error(`There is no .cadenza/admin-password here: ${PASSWORD}.`);
+  }
 }

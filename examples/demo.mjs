@@ -169,7 +169,8 @@ if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.ar
   // The agents keep this address, so that a later call plays them again.
   await once(service.listen(4000, '127.0.0.1'), 'listening');
   say('Adding what is missing …');
-  const { people, runs } = await fillDemo({ cadenza: CADENZA, token, writer: 'http://127.0.0.1:4000' });
+  const filling = fillDemo({ cadenza: CADENZA, token, writer: 'http://127.0.0.1:4000' });
+  const { people, runs } = await filling.catch(({ message }) => stop(message));
   const claims = await addClaim({ cadenza: CADENZA, token }).catch(({ code, message }) =>
     stop(code === 'EADDRINUSE' ? `${PLAYERS} is in use: stop examples/claim/run.mjs.` : message),
   );
