@@ -8,7 +8,7 @@ import {
   type Operations,
 } from './operations.ts';
 import type { PartialOutput } from './partial-output.ts';
-import { apiErrorOf } from './problem.ts';
+import { apiErrorOf, notJson } from './problem.ts';
 
 export type OperationId = keyof Operations;
 
@@ -60,7 +60,7 @@ interface StreamData extends Record<StreamId, unknown> {
 }
 
 export interface Client {
-  /** @throws ApiError if the server refuses, TypeError if it cannot be reached */
+  /** @throws ApiError if the server refuses or is not Cadenza, TypeError if it cannot be reached */
   call<Id extends Exclude<OperationId, StreamId>>(
     id: Id,
     ...args: Arguments<Id, CallOptions>
@@ -109,6 +109,10 @@ export function createClient({ baseUrl = '', token, fetch: send = fetch }: Clien
   const answered = async (id: OperationId, options: AnyOptions): Promise<Response> => {
     const response = await request(id, options);
     if (!response.ok) throw await apiErrorOf(response, Object.values(options.path ?? {}).map(String));
+    if (!('other' in OPERATIONS[id]) && !isJsonOrNone(response)) {
+      await response.body?.cancel();
+      throw notJson(response);
+    }
     return response;
   };
   const readPage = async <Id extends ListId>(id: Id, options: AnyOptions): Promise<Page<Item<Id>>> => {
@@ -167,12 +171,17 @@ function encodeBody(body: unknown, sent = 'application/json'): { body?: Body; ty
   return { body: JSON.stringify(body), type: sent };
 }
 
+const typeOf = (response: Response): string => response.headers.get('content-type') ?? '';
+const isJson = (type: string): boolean => /^[^;]*\bjson\b/.test(type);
+const isJsonOrNone = (response: Response): boolean =>
+  response.status === 204 || typeOf(response) === '' || isJson(typeOf(response));
+
 /** JSON as its value, text as a string, anything else as a blob. */
 async function readBody<Id extends OperationId>(response: Response): Promise<Answer<Id>> {
-  const type = response.headers.get('content-type') ?? '';
+  const type = typeOf(response);
   let body: unknown;
   if (response.status === 204 || type === '') body = undefined;
-  else if (/^[^;]*\bjson\b/.test(type)) body = await response.json();
+  else if (isJson(type)) body = await response.json();
   else body = /^text\/|\+xml|\byaml\b/.test(type) ? await response.text() : await response.blob();
   // The server checks its answers against the schemas that these types are generated from.
   return body as Answer<Id>;

@@ -44,6 +44,14 @@ export async function apiErrorOf(response: Response, named: readonly string[] = 
   return new ApiError(parsedObject(body), response, named);
 }
 
+/** Something answers that is not the API, such as the page of a proxy or another server. */
+export function notJson(response: Response): ApiError {
+  const type = response.headers.get('content-type') ?? 'no content type';
+  const address = response.url.split('?', 1)[0] || 'The server';
+  const detail = `${address} answers with ${type} instead of JSON: is this the address of Cadenza?`;
+  return new ApiError({ code: 'not_json', detail }, response);
+}
+
 function parsedObject(body: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(body);

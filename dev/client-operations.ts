@@ -62,7 +62,10 @@ export async function clientOperations(document: OpenApiDocument, path: string):
     'export interface Operations {',
     ...operations.map(({ operation }) => typesOf(operation)),
     '}',
-    '/** What a request needs besides its options; `role` is the least role that may call the operation. */',
+    '/**',
+    ' * What a request needs besides its options; `role` is the least role that may call the operation,',
+    ' * `other` says that it may answer with something else than JSON.',
+    ' */',
     'export const OPERATIONS = {',
     ...operations.map(
       ({ url, method, operation }) =>
@@ -71,6 +74,7 @@ export async function clientOperations(document: OpenApiDocument, path: string):
           path: url,
           role: operation['x-role'],
           ...sentAs(operation),
+          ...(answersOther(operation) ? { other: true } : {}),
         })},`,
     ),
     '} as const;',
@@ -140,6 +144,13 @@ function sentAs({ requestBody }: Operation): { sent?: string } {
   const json = requestBody && jsonType(requestBody.content);
   return json === undefined || json === 'application/json' ? {} : { sent: json };
 }
+
+/** Whether a good answer may be something else than JSON, or none that is described. */
+function answersOther({ responses }: Operation): boolean {
+  const good = Object.entries(responses).filter(([status]) => status.startsWith('2'));
+  return good.length === 0 || good.some(([, { content = {} }]) => Object.keys(content).some(isOther));
+}
+const isOther = (media: string): boolean => !/\bjson$/.test(media);
 
 function jsonType(content: Record<string, unknown>): string | undefined {
   return ['application/json', ...Object.keys(content)].find(

@@ -80,7 +80,7 @@ async function allPages(cli: Cli, path: string, request: ApiRequest, most: numbe
         code: 'too_many_pages',
       });
     const response = await requestApi(cli, next, request);
-    const page: unknown = await response.json();
+    const page: unknown = await response.json().catch(() => null);
     if (!Array.isArray(page)) throw usageError(`${path} is no list.`);
     all.push(...(page as unknown[]));
     next = nextPage(cli, path, response.headers.get('link'));

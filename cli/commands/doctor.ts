@@ -43,8 +43,10 @@ async function server(cli: Cli): Promise<Finding[]> {
     return [{ check: 'server', status: 'error', detail: hint }];
   }
   sent = (sent + Date.now()) / 2;
-  if (!health.ok) {
-    const detail = `${url}/healthz answers with status ${health.status}: is this the address of Cadenza?`;
+  const type = health.headers.get('content-type') ?? 'nothing';
+  if (!health.ok || !type.includes('json')) {
+    const answer = health.ok ? type : `status ${health.status}`;
+    const detail = `${url}/healthz answers with ${answer}: is this the address of Cadenza?`;
     return [{ check: 'server', status: 'error', detail }];
   }
   return [

@@ -7,7 +7,7 @@ import { DEFAULT_URL } from '../core/config-file.ts';
 import { CliError, EXIT, usageError } from '../core/errors.ts';
 import { flag, refuseFlags, text, type ValuesOf } from '../core/flags.ts';
 import { ask, readPassword, readSecret } from '../core/input.ts';
-import { OAuthRefusal, postForm, requestTokens, type Tokens } from '../core/oauth.ts';
+import { notCadenza, OAuthRefusal, postForm, requestTokens, type Tokens } from '../core/oauth.ts';
 import { clientForm, serverUrl, Session } from '../core/session.ts';
 import { openInBrowser } from '../core/browser.ts';
 import type { Profile } from '../core/config-file.ts';
@@ -114,6 +114,7 @@ export function proofIn(given: string): { code: string } | { recovery_code: stri
 /** RFC 8628. Works without a terminal too: the code is on stderr, for whoever reads it. */
 async function logInByCode(cli: Cli, url: string, isQuiet: boolean): Promise<Tokens> {
   const codes = await postForm(url, '/auth/device', {}, cli.signal);
+  if (typeof codes['device_code'] !== 'string') throw notCadenza(url, 'code');
   const [page, code, secret] = ['verification_uri_complete', 'user_code', 'device_code'].map((name) =>
     String(codes[name]),
   );

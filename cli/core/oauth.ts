@@ -26,7 +26,7 @@ export async function requestTokens(
 ): Promise<Tokens> {
   const answer = await postForm(url, '/auth/token', form, signal);
   if (typeof answer['access_token'] !== 'string' || typeof answer['expires_in'] !== 'number')
-    throw new CliError(`${url} is no Cadenza: its answer has no token.`, { code: 'not_cadenza' });
+    throw notCadenza(url, 'token');
   const { access_token: access, refresh_token: refresh, expires_in: expires } = answer;
   return {
     access_token: access,
@@ -34,6 +34,9 @@ export async function requestTokens(
     ...(typeof refresh === 'string' ? { refresh_token: refresh } : {}),
   };
 }
+
+export const notCadenza = (url: string, missing: string): CliError =>
+  new CliError(`${url} is no Cadenza: its answer has no ${missing}.`, { code: 'not_cadenza' });
 
 export async function postForm(
   url: string,
@@ -68,8 +71,9 @@ export const send: typeof fetch = async (input, init) => {
     if (init?.signal?.aborted === true || !(error instanceof TypeError)) throw error;
     const { origin } = new URL(input instanceof Request ? input.url : input);
     const cause = error.cause instanceof Error ? (reasonOf(error.cause) ?? error.message) : error.message;
-    throw new CliError(`Cannot reach ${origin}: ${cause}. Is it running? \`cadenza doctor\` looks closer.`, {
+    throw new CliError(`Cannot reach ${origin}: ${cause}. Is it running?`, {
       code: 'server_unreachable',
+      hint: 'Look closer: cadenza doctor',
     });
   }
 };

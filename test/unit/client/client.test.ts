@@ -66,6 +66,23 @@ test('answers are values, text or blobs, by their media type; 204 is undefined',
   expect([file.type, await file.text()]).toEqual(['image/png', 'bytes']);
 });
 
+test('an answer that is no JSON where the operation has only JSON is refused, with its type', async () => {
+  const client = createClient({ baseUrl: server.url });
+  const page = { status: 200, type: 'text/html', body: '<html></html>' };
+  const what = `${server.url}/agents answers with text/html instead of JSON`;
+  const message = `${what}: is this the address of Cadenza?`;
+  server.answer(page);
+  await expect(client.call('listAgents', { query: { q: 'a' } })).rejects.toMatchObject({
+    status: 200,
+    code: 'not_json',
+    message,
+  });
+  server.answer(page);
+  await expect(client.page('listAgents')).rejects.toMatchObject({ code: 'not_json', message });
+  server.answer(page);
+  await expect(client.call('deleteSecret', { path: { name: 'x' } })).rejects.toThrow(ApiError);
+});
+
 test('a tagged answer brings the state of its record', async () => {
   const client = createClient({ baseUrl: server.url });
   server.answer({ status: 200, json: { id }, headers: { etag: '"one"' } });
