@@ -5,7 +5,7 @@ import type { Cli } from '../core/cli.ts';
 import { command } from '../core/command.ts';
 import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
 import { flag, text } from '../core/flags.ts';
-import { readFolder, type Folder } from '../core/folder.ts';
+import { readFolder, RESOURCE_FOLDERS, type Folder } from '../core/folder.ts';
 import { confirm } from '../core/input.ts';
 import type { View } from '../core/table.ts';
 import { oneLine } from '../core/text.ts';
@@ -101,6 +101,7 @@ export async function sendFolder(
   if (set === undefined) throw usageError('Name the set: --set NAME, or `set: NAME` in cadenza.yaml.');
   if (more.prune === true && !folder.isNamed && given === undefined)
     throw usageError('To archive, name the set: --set NAME, or `set: NAME` in cadenza.yaml.');
+  requireResources(folder, more.prune === true);
   const resources = folder.files.map(({ resource }) => resource);
   // The server checks every field, and names each that is wrong.
   const held = await ofTeam(cli, name ?? folder.team);
@@ -110,8 +111,22 @@ export async function sendFolder(
     .catch((error: unknown) => inFiles(error, folder));
 }
 
+/** Nothing at all is a mistake, unless everything that the set has made is to go. */
+function requireResources({ path, files, misnamed }: Folder, prunes: boolean): void {
+  if (files.length > 0 || (prunes && misnamed.length === 0)) return;
+  const read = RESOURCE_FOLDERS.map((name) => `${name}/`).join(', ');
+  throw new CliError(`There are no resources in ${path}: they are files in ${read}.`, {
+    code: 'no_resources',
+    hint:
+      misnamed.length > 0
+        ? misnamed.join('\n')
+        : 'To archive all that the set has made: cadenza apply --prune',
+  });
+}
+
 async function applyFolder(cli: Cli, folder: Folder, options: ApplyOptions): Promise<ExitCode> {
   const { set, team, prune } = options;
+  sayMisnamed(cli, folder);
   const plan = await sendFolder(cli, folder, { set, team, prune, dry_run: true });
   const changes = plan.plan.filter(({ action }) => action !== 'unchanged' && action !== 'keep');
   const archived = changes.filter(({ action }) => action === 'archive');
@@ -130,27 +145,37 @@ async function applyFolder(cli: Cli, folder: Folder, options: ApplyOptions): Pro
   return EXIT.good;
 }
 
+/** Of a folder without resources, the error says it. */
+export function sayMisnamed(cli: Cli, { files, misnamed }: Folder): void {
+  if (files.length > 0) for (const one of misnamed) cli.say(oneLine(`warning: ${one}`));
+}
+
 export function sayWarnings(cli: Cli, plan: readonly PlanItem[]): void {
   for (const { kind, name, warnings } of plan)
     for (const { pointer, message } of warnings)
       cli.say(oneLine(`warning: ${kind} ${name} at ${pointer}: ${message}`));
 }
 
-/** The server's problems of resources, with the files that these came from. */
+/** The server's problems of resources, with the places in the files that these came from. */
 function inFiles(error: unknown, { files }: Folder): never {
-  if (!(error instanceof ApiError)) throw error;
+  if (!(error instanceof ApiError) || error.status !== 422) throw error;
   const problems = Array.isArray(error.problem['problems']) ? error.problem['problems'] : error.errors;
+  let isOfFile = false;
   const errors = problems.filter(isRecord).map(({ pointer, code, message, line, column }) => {
     const [, index, rest = ''] = /^\/resources\/(\d+)(.*)$/.exec(String(pointer)) ?? [];
-    const file = index === undefined ? undefined : files[Number(index)]?.path;
+    const file = index === undefined ? undefined : files[Number(index)];
+    isOfFile ||= file !== undefined;
     // Places of a definition are those in its file.
-    const path = typeof line === 'number' ? `${file}:${line}:${String(column)}` : file;
-    return {
-      pointer: file === undefined ? String(pointer) : `${path}#${rest}`,
-      code: String(code),
-      message: String(message),
-    };
+    const place =
+      typeof line === 'number' && file !== undefined
+        ? `${file.path}:${line}:${String(column)}#${rest.replace(/^\/definition/, '')}`
+        : file?.placed(rest);
+    return { pointer: place ?? String(pointer), code: String(code), message: String(message) };
   });
-  if (error.status !== 422) throw error;
-  throw new CliError(error.detail, { code: error.code, errors });
+  // The server's own sentence may name a place in the request, which nobody has written.
+  if (!isOfFile) throw error;
+  throw new CliError('Nothing was applied, because some resources have problems.', {
+    code: error.code,
+    errors,
+  });
 }

@@ -11,7 +11,7 @@ import { report } from '../core/report.ts';
 import { printEvents, sayEnd } from '../core/runs.ts';
 import { oneLine } from '../core/text.ts';
 import { FolderWatch } from '../core/watch.ts';
-import { sayWarnings, sendFolder, SIGNS, type PlanItem } from './apply.ts';
+import { sayMisnamed, sayWarnings, sendFolder, SIGNS, type PlanItem } from './apply.ts';
 import { startRun } from './run.ts';
 
 interface Options {
@@ -56,7 +56,9 @@ export const devCommand = command({
 async function keepEqual(cli: Cli, folder: string, options: Options, signal: AbortSignal): Promise<void> {
   try {
     // An apply is finished before the next one begins, so that they cannot overtake each other.
-    const { plan } = await sendFolder(cli, await readFolder(folder), { set: options.set });
+    const read = await readFolder(folder);
+    sayMisnamed(cli, read);
+    const { plan } = await sendFolder(cli, read, { set: options.set });
     sayWarnings(cli, plan);
     await showPlan(cli, plan);
     if (options.run !== undefined) await runAndFollow(cli, folder, options.run, signal);

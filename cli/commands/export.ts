@@ -1,5 +1,5 @@
 /** A set of resources on the server as a folder. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ApiError, type Agent, type AppliedResource, type InboundWebhook } from '../../client/index.ts';
@@ -8,7 +8,9 @@ import type { Cli } from '../core/cli.ts';
 import { command, optional } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { choice, text } from '../core/flags.ts';
-import { readSettings, writeResource, type Resource } from '../core/folder.ts';
+import { setNameIn } from '../core/folder-settings.ts';
+import { workflowName, writeResource, type Resource } from '../core/folder.ts';
+import { definitionIn } from '../core/input.ts';
 import { safeYaml } from '../core/output.ts';
 import { oneLine } from '../core/text.ts';
 
@@ -20,10 +22,10 @@ export const exportCommand = command({
   },
   arguments: [optional('DIR', 'The folder. Default: the name of the set')],
   run: async (cli, { set: named, format = 'yaml' }, given) => {
-    const set = named ?? (given === undefined ? undefined : (await readSettings(given)).set);
+    const set = named ?? (given === undefined ? undefined : await setNameIn(given));
     if (set === undefined) throw usageError('Name the set: --set NAME.');
     const folder = given ?? set;
-    const workflows: NamedResource[] = [];
+    const workflows: WrittenWorkflow[] = [];
     const taken = new Set<string>();
     const written: { kind: string; name: string; path: string }[] = [];
     const rows = cli.client.items('listAppliedResources', { query: { set }, signal: cli.signal });
@@ -34,8 +36,9 @@ export const exportCommand = command({
         cli.say(`Left out the ${kind} ${oneLine(name)}: somebody has deleted it.`);
         continue;
       }
-      if (kind === 'workflow') workflows.push({ ...resource, name });
-      written.push({ kind, name, path: await writeResource(folder, name, resource, { format, taken }) });
+      const path = await writeResource(folder, name, resource, { format, taken });
+      if (kind === 'workflow') workflows.push({ ...resource, name, named: await namedAt(path) });
+      written.push({ kind, name, path });
     }
     if (written.length === 0) throw new CliError(`You have no set ${set}.`, { code: 'not_found' });
     writeFileSync(join(folder, 'cadenza.yaml'), `${await safeYaml({ set, ...overlays(workflows) })}\n`);
@@ -55,24 +58,36 @@ function goneIsNull(error: unknown): null {
   throw error;
 }
 
-/** What a definition has no place for, by the name in its document. */
-interface NamedResource extends Resource {
+interface WrittenWorkflow extends Resource {
   name: string;
+  /** In the folder. */
+  named: string;
 }
 
-function overlays(workflows: readonly NamedResource[]): Record<string, unknown> {
-  const all = workflows.flatMap(({ name, definition, visibility, description, tags }) => {
-    const document = isRecord(definition) && isRecord(definition['document']) ? definition['document'] : {};
+/** The server adds a document to a definition without one, which its text has not. */
+async function namedAt(path: string): Promise<string> {
+  const { definition } = await definitionIn(readFileSync(path, 'utf8'), path);
+  return workflowName(definition, path);
+}
+
+/** What definitions have no place for. */
+function overlays(workflows: readonly WrittenWorkflow[]): Record<string, unknown> {
+  const all = workflows.flatMap(({ name, named, visibility, description, tags, budget, runners }) => {
     const fields = {
-      ...(document['name'] === name ? {} : { name }),
+      ...(named === name ? {} : { name }),
       ...(visibility === 'public' ? { visibility } : {}),
       ...(typeof description === 'string' ? { description } : {}),
       ...(Array.isArray(tags) && tags.length > 0 ? { tags } : {}),
+      ...(isRecord(budget) ? { budget: withoutNulls(budget) } : {}),
+      ...(isRecord(runners) && hasRunners(runners) ? { runners } : {}),
     };
-    return Object.keys(fields).length === 0 ? [] : [[document['name'], fields]];
+    return Object.keys(fields).length === 0 ? [] : [[named, fields]];
   });
   return all.length === 0 ? {} : { workflows: Object.fromEntries(all) };
 }
+
+const hasRunners = (runners: Readonly<Record<string, unknown>>): boolean =>
+  Object.values(runners).some((value) => (Array.isArray(value) ? value.length > 0 : value === true));
 
 async function resourceOf(
   cli: Cli,
@@ -82,13 +97,13 @@ async function resourceOf(
   switch (kind) {
     case 'workflow': {
       const workflow = await cli.client.call('getWorkflow', { path, signal: cli.signal });
-      const { definition, revision, visibility, description, tags } = workflow;
+      const { definition, revision, visibility, description, tags, budget, runners } = workflow;
       const text = await cli.client.call('getWorkflowText', {
         path,
         query: { revision },
         signal: cli.signal,
       });
-      return { kind, name, definition, text, visibility, description, tags };
+      return { kind, name, definition, text, visibility, description, tags, budget, runners };
     }
     case 'agent':
       return { ...agentResource(await cli.client.call('getAgent', { path, signal: cli.signal })), name };

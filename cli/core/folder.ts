@@ -5,10 +5,20 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 
+import type { FieldProblem } from '../../client/index.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import { jsonPointer } from '../../contracts/json-pointer.ts';
+import { closest } from '../../contracts/suggest.ts';
 import { CliError } from './errors.ts';
-import type { YamlText } from '../../language/yaml/read-yaml.ts';
-import { parseDocument, parseText, sentDefinition } from './input.ts';
+import {
+  placedAt,
+  refuseMistakes,
+  SETTINGS,
+  settingsIn,
+  unknownWorkflows,
+  type Settings,
+} from './folder-settings.ts';
+import { parseText, sentDefinition } from './input.ts';
 import { safeJson } from './text.ts';
 import { safeYaml } from './output.ts';
 
@@ -34,9 +44,12 @@ export interface Resource extends Record<string, unknown> {
 interface ResourceFile {
   path: string;
   resource: Resource;
+  /** `workflows/pay.yaml:4:7#/do/0`: where the author has written what a pointer into the resource names. */
+  placed: (pointer: string) => string;
 }
 
 export interface Folder {
+  path: string;
   /** `set` of cadenza.yaml, else the name of the folder; undefined if that cannot name a set. */
   set: string | undefined;
   /** Whether cadenza.yaml names the set. */
@@ -44,9 +57,10 @@ export interface Folder {
   /** `team` of cadenza.yaml: its id or name. */
   team: string | undefined;
   files: ResourceFile[];
+  /** Folders that are probably meant and not read, in words. */
+  misnamed: string[];
 }
 
-const SETTINGS = 'cadenza.yaml';
 /** The server takes as much in one request. */
 const MAX_FILES = 200;
 const MAX_BYTES = 2 * 1024 * 1024;
@@ -60,22 +74,27 @@ const EXTENSIONS = ['.yaml', '.yml', '.json'];
 export async function readFolder(folder: string): Promise<Folder> {
   requireFolder(folder);
   checkSize(folder);
-  const settings = await readSettings(folder);
-  const mistakes: { pointer: string; code: string; message: string }[] = [];
+  const settings = await settingsIn(folder);
+  const mistakes = [...settings.mistakes];
   const files: ResourceFile[] = [];
+  const names: string[] = [];
   for (const kind of KINDS)
     for (const path of filesIn(join(folder, FOLDERS[kind]))) {
       const read = await readResource(kind, path, settings);
-      if (Array.isArray(read)) mistakes.push(...read);
-      else files.push({ path, resource: read });
+      if (kind === 'workflow' && read.named !== undefined) names.push(read.named);
+      mistakes.push(...read.mistakes);
+      if (read.file) files.push(read.file);
     }
-  if (mistakes.length > 0)
-    throw new CliError('Nothing was sent: the files have mistakes.', {
-      code: 'invalid_files',
-      errors: mistakes,
-    });
+  refuseMistakes([...mistakes, ...unknownWorkflows(settings, names)]);
   const { set, team } = settings;
-  return { set: set ?? setOf(folder), isNamed: set !== undefined, team, files };
+  return {
+    path: folder,
+    set: set ?? setOf(folder),
+    isNamed: set !== undefined,
+    team,
+    files,
+    misnamed: misnamedIn(folder),
+  };
 }
 
 /** The folder's name as the name of a set. */
@@ -105,25 +124,15 @@ function checkSize(folder: string): void {
     );
 }
 
-interface Settings {
-  set: string | undefined;
-  team: string | undefined;
-  visibility: unknown;
-  /** What a definition has no place for, by the name in its document: name, visibility, description, tags. */
-  workflows: Readonly<Record<string, unknown>>;
-}
-
-export async function readSettings(folder: string): Promise<Settings> {
-  const path = join(folder, SETTINGS);
-  const settings = existsSync(path) ? await parseDocument(readFileSync(path, 'utf8'), path) : {};
-  if (!isRecord(settings)) throw new CliError(`${path} is no object.`, { code: 'file_unreadable' });
-  const { set, team, visibility, workflows } = settings;
-  return {
-    set: typeof set === 'string' ? set : undefined,
-    team: typeof team === 'string' ? team : undefined,
-    visibility,
-    workflows: isRecord(workflows) ? workflows : {},
-  };
+/** Folders with files that are named almost as one that is not there. */
+function misnamedIn(folder: string): string[] {
+  const missing = RESOURCE_FOLDERS.filter((name) => !existsSync(join(folder, name)));
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && filesIn(join(folder, entry.name)).length > 0)
+    .flatMap(({ name }) => {
+      const meant = closest(name, missing);
+      return meant === undefined ? [] : [`${join(folder, name)}/ is not read, did you mean ${meant}/?`];
+    });
 }
 
 function filesIn(folder: string): string[] {
@@ -132,49 +141,77 @@ function filesIn(folder: string): string[] {
   return names.toSorted().map((name) => join(folder, name));
 }
 
-async function readResource(
-  kind: Kind,
-  path: string,
-  { visibility, workflows }: Settings,
-): Promise<Resource | { pointer: string; code: string; message: string }[]> {
-  const text = readFileSync(path, 'utf8');
-  const { value, placeOf } = await parseText(text, path);
-  if (!isRecord(value)) return [{ pointer: path, code: 'wrong_type', message: 'is no object' }];
-  // Its `source` names it.
-  if (kind === 'event_source') return { ...value, kind };
-  const isShared = (kind === 'agent' || kind === 'workflow') && visibility !== undefined;
-  const shared = isShared ? { visibility } : {};
-  if (kind !== 'workflow') {
-    const name = typeof value['name'] === 'string' ? value['name'] : basename(path, extname(path));
-    return { ...shared, ...value, kind, name };
-  }
-  const { validateDefinition } = await import('../../language/definition/validate.ts');
-  const { problems } = validateDefinition(value);
-  const errors = problems.filter(({ severity }) => severity === 'error');
-  if (errors.length > 0)
-    return errors.map(({ pointer, code, message }) => ({
-      pointer: `${placed(path, pointer, placeOf)}#${pointer}`,
-      code,
-      message,
-    }));
-  const { document } = value;
-  const name = isRecord(document) && typeof document['name'] === 'string' ? document['name'] : undefined;
-  const workflow = name ?? basename(path, extname(path));
-  const overlay = Object.hasOwn(workflows, workflow) ? workflows[workflow] : undefined;
-  const { name: named, ...fields } = isRecord(overlay) ? overlay : {};
-  return {
-    ...shared,
-    ...fields,
-    kind,
-    name: typeof named === 'string' ? named : workflow,
-    definition: sentDefinition({ text, definition: value }),
-  };
+interface ReadFile {
+  /** Absent if it has mistakes. */
+  file?: ResourceFile;
+  /** By which cadenza.yaml names a workflow. */
+  named?: string;
+  mistakes: FieldProblem[];
 }
 
-/** `workflows/pay.yaml:4:7`, as editors and terminals open it. */
-function placed(path: string, pointer: string, placeOf: YamlText['placeOf'] | undefined): string {
-  const place = placeOf?.(pointer);
-  return place ? `${path}:${place.line}:${place.column}` : path;
+async function readResource(kind: Kind, path: string, settings: Settings): Promise<ReadFile> {
+  const text = readFileSync(path, 'utf8');
+  const { value, placeOf } = await parseText(text, path);
+  const placed = (pointer: string): string => placedAt(path, pointer, placeOf);
+  if (!isRecord(value))
+    return {
+      named: fileName(path),
+      mistakes: [{ pointer: path, code: 'wrong_type', message: 'is no object' }],
+    };
+  if (kind === 'workflow') return readWorkflow({ path, text, value, placed }, settings);
+  // Its `source` names an event source.
+  if (kind === 'event_source') return { file: { path, resource: { ...value, kind }, placed }, mistakes: [] };
+  const shared = kind === 'agent' ? sharedFields(settings) : {};
+  const name = typeof value['name'] === 'string' ? value['name'] : fileName(path);
+  const resource = { ...shared, ...value, kind, name };
+  const isShared = (pointer: string): boolean => pointer === '/visibility' && !('visibility' in value);
+  const place = (pointer: string): string => (isShared(pointer) ? settings.placed(pointer) : placed(pointer));
+  return { file: { path, resource, placed: place }, mistakes: [] };
+}
+
+const fileName = (path: string): string => basename(path, extname(path));
+
+/** By which cadenza.yaml names a workflow: the name in its document, or else of its file. */
+export function workflowName({ document }: Readonly<Record<string, unknown>>, path: string): string {
+  return isRecord(document) && typeof document['name'] === 'string' ? document['name'] : fileName(path);
+}
+
+const sharedFields = ({ visibility }: Settings): { visibility?: unknown } =>
+  visibility === undefined ? {} : { visibility };
+
+interface ParsedWorkflow extends Pick<ResourceFile, 'path' | 'placed'> {
+  text: string;
+  value: Record<string, unknown>;
+}
+
+async function readWorkflow(
+  { path, text, value, placed }: ParsedWorkflow,
+  settings: Settings,
+): Promise<ReadFile> {
+  const named = workflowName(value, path);
+  const { validateDefinition } = await import('../../language/definition/validate.ts');
+  const mistakes = validateDefinition(value)
+    .problems.filter(({ severity }) => severity === 'error')
+    .map(({ pointer, code, message }) => ({ pointer: placed(pointer), code, message }));
+  if (mistakes.length > 0) return { named, mistakes };
+  const overlay = Object.hasOwn(settings.workflows, named) ? settings.workflows[named] : undefined;
+  const { name, ...fields } = isRecord(overlay) ? overlay : {};
+  const resource: Resource = {
+    ...sharedFields(settings),
+    ...fields,
+    kind: 'workflow',
+    name: name ?? named,
+    definition: sentDefinition({ text, definition: value }),
+  };
+  const inSettings = (pointer: string): string => {
+    const isShared = pointer === '/visibility' && !('visibility' in fields);
+    return settings.placed(isShared ? pointer : `${jsonPointer(['workflows', named])}${pointer}`);
+  };
+  const isInFile = (pointer: string): boolean =>
+    /^\/definition(\/|$)/.test(pointer) || pointer === '' || (pointer === '/name' && name === undefined);
+  const place = (pointer: string): string =>
+    isInFile(pointer) ? placed(pointer.replace(/^\/definition/, '')) : inSettings(pointer);
+  return { file: { path, resource, placed: place }, named, mistakes: [] };
 }
 
 /** Writes a resource where `readFolder` finds it. @returns its path */
