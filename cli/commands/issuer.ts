@@ -16,6 +16,7 @@ import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { isId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { oneLine } from '../core/text.ts';
+import { userId } from './user.ts';
 
 const ISSUER = argument('ISSUER', 'Id or short name');
 const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
@@ -63,11 +64,19 @@ const get = command({
 const fields = {
   title: text('What the log-in says: Continue with TITLE', 'TITLE'),
   clientId: text('What Cadenza is called there', 'ID'),
-  clientSecretStdin: flag('Read the client secret from standard input. Default: a public client'),
-  scope: texts('OAuth scope. Default: openid, profile and email', 'SCOPE'),
+  clientSecretStdin: flag('Read the client secret from standard input'),
+  scope: texts('OAuth scope', 'SCOPE'),
   role: texts('Rule for a role; CLAIM is a name or a JSON pointer', 'CLAIM=VALUE:ROLE'),
   defaultRole: texts(`Role of those whom no rule fits: ${ROLES.join(', ')}`, 'ROLE'),
   audience: texts('Audience of access tokens of programs', 'AUDIENCE'),
+  groupsClaim: text('Claim with the groups', 'CLAIM'),
+  secondFactor: text('Claim of a log-in with a second factor', 'CLAIM=VALUE'),
+};
+/** What is not given has a default in a new issuer, and stays as it is in one that is changed. */
+const fieldsOfNew = {
+  ...fields,
+  clientSecretStdin: flag('Read the client secret from standard input. Default: a public client'),
+  scope: texts('OAuth scope. Default: openid, profile and email', 'SCOPE'),
   groupsClaim: text('Claim with the groups. Default: groups', 'CLAIM'),
   secondFactor: text('Claim of a log-in with a second factor. Default: amr=mfa', 'CLAIM=VALUE'),
 };
@@ -82,7 +91,9 @@ interface Given {
 function mappingOf({ role, defaultRole, groupsClaim, secondFactor }: Given) {
   const mapping = {
     ...(role === undefined ? {} : { roles: role.map(ruleOf) }),
-    ...(defaultRole === undefined ? {} : { default_roles: defaultRole.map(roleOf) }),
+    ...(defaultRole === undefined
+      ? {}
+      : { default_roles: defaultRole.map((one) => roleOf(one, '--default-role')) }),
     ...(groupsClaim === undefined ? {} : { groups: groupsClaim }),
     ...(secondFactor === undefined ? {} : { second_factor: claimOf(secondFactor) }),
   };
@@ -93,7 +104,7 @@ function ruleOf(given: string): { claim: string; value: string; roles: Role[] } 
   const [, claim, value, role] = /^([^=]+)=(.+):(\w+)$/.exec(given) ?? [];
   if (claim === undefined || value === undefined || role === undefined)
     throw usageError('Write --role CLAIM=VALUE:ROLE, such as --role groups=staff:viewer.');
-  return { claim, value, roles: [roleOf(role)] };
+  return { claim, value, roles: [roleOf(role, '--role')] };
 }
 
 function claimOf(given: string): { claim: string; value: string } {
@@ -103,16 +114,16 @@ function claimOf(given: string): { claim: string; value: string } {
   return { claim, value };
 }
 
-function roleOf(given: string): Role {
+function roleOf(given: string, flagWith: string): Role {
   const role = ROLES.find((one) => one === given);
-  if (role === undefined) throw usageError(`A role is one of ${ROLES.join(', ')}.`);
+  if (role === undefined) throw usageError(`A role of ${flagWith} is one of ${ROLES.join(', ')}.`);
   return role;
 }
 
 const add = command({
   brief: 'Add an OpenID Connect issuer; for admins',
   details: 'Register the redirect URI that it prints at the issuer. docs/single-sign-on.md has examples.',
-  flags: fields,
+  flags: fieldsOfNew,
   arguments: [argument('NAME', 'Short name, before its groups'), argument('URL', 'As its tokens name it')],
   run: async (cli, { title, clientId, clientSecretStdin, scope, audience, ...given }, name, issuer) => {
     if (clientId === undefined) throw usageError('Give --client-id.');
@@ -133,7 +144,8 @@ const add = command({
 
 const update = command({
   brief: 'Change, disable or enable an issuer; for admins',
-  details: 'Rules replace all others. The sessions of a disabled issuer end.',
+  details:
+    'What is not given stays as it is; rules replace all others. The sessions of a disabled issuer end.',
   flags: { ...fields, disable: flag('Nobody logs in by it'), enable: flag('Enable it again') },
   arguments: [ISSUER],
   run: async (
@@ -244,7 +256,7 @@ const machine = command({
   details: 'The issuer needs audiences: cadenza issuer update ISSUER --audience AUDIENCE.',
   flags: {
     claim: texts('A claim that must fit, up to 5', 'CLAIM=VALUE'),
-    user: text('Id of the account as which the program acts', 'ID'),
+    user: text('Username or id of the account as which the program acts', 'USER'),
     scope: texts('Only what this scope allows; default: all that the account may do', 'SCOPE'),
   },
   arguments: [ISSUER, argument('NAME', 'For people')],
@@ -255,7 +267,7 @@ const machine = command({
       throw usageError('Write --claim CLAIM=VALUE, such as --claim azp=robot.');
     const claims = Object.fromEntries(pairs.map(([, path = '', value = '']) => [path, value]));
     const path = { id: await issuerId(cli, given) };
-    const body = { name, user_id: user, claims, ...(scope && { scopes: [...scope] }) };
+    const body = { name, user_id: await userId(cli, user), claims, ...(scope && { scopes: [...scope] }) };
     const made = await cli.client.call('createMachine', { path, body, signal: cli.signal });
     await cli.out.record(made, machineView);
   },

@@ -91,6 +91,14 @@ function exitCodeOf(status: number): ExitCode {
 const HOW_TO_LOG_IN: Readonly<Record<string, string>> = {
   login_too_old: 'Show who you are first: cadenza session verify',
 };
+/** Refusals of a log-in itself, which say what is wrong. */
+const REFUSED_LOG_INS = new Set([
+  'invalid_grant',
+  'invalid_client',
+  'invalid_credentials',
+  'access_denied',
+  'expired_token',
+]);
 
 /** Lines for people. */
 export function failureLines({
@@ -109,7 +117,9 @@ export function failureLines({
     `error: ${detail}`,
     ...listed.map(({ pointer, message }) => `  ${pointer === '' ? '/' : pointer}: ${message}`),
     ...(isDecision(problem?.['decision']) ? [`  It was decided: ${problem['decision'].decision}`] : []),
-    ...(exitCode === EXIT.logIn ? [HOW_TO_LOG_IN[code] ?? 'Log in first: cadenza login'] : []),
+    ...(exitCode === EXIT.logIn && !REFUSED_LOG_INS.has(code)
+      ? [HOW_TO_LOG_IN[code] ?? 'Log in first: cadenza login']
+      : []),
     ...(hint === undefined ? [] : [hint]),
     ...(request !== undefined && code === 'internal_error' ? [`  request ${request}`] : []),
   ];

@@ -6,18 +6,23 @@ import {
   type ApplicationText,
 } from '@stricli/core';
 
+import { closest } from '../../contracts/suggest.ts';
+
 /** stricli sets commands in backticks. */
 const orList = (words: readonly string[], mark = ''): string =>
   words.map((word) => `${mark}${word.replaceAll('`', '')}`).join(' or ');
 
-const suggestion = (corrections: readonly string[], mark = ''): string =>
-  corrections.length === 0 ? '.' : `, did you mean ${orList(corrections, mark)}?`;
+/** stricli also proposes names that have little in common with the given one. */
+function suggestion(input: string, corrections: readonly string[], mark = ''): string {
+  const near = corrections.filter((one) => closest(input, [one.replaceAll('`', '')]) !== undefined);
+  return near.length === 0 ? '.' : `, did you mean ${orList(near, mark)}?`;
+}
 
 function scannerMessage(error: ArgumentScannerError): string {
   return formatMessageForArgumentScannerError(error, {
     FlagNotFoundError: ({ input, corrections, aliasName }) =>
       aliasName === undefined
-        ? `There is no flag --${input}${suggestion(corrections, '--')}`
+        ? `There is no flag --${input}${suggestion(input, corrections, '--')}`
         : `There is no flag -${aliasName}.`,
     AliasNotFoundError: ({ input }) => `There is no flag -${input}.`,
     ArgumentParseError: ({ externalFlagNameOrPlaceholder: name, exception }) =>
@@ -40,7 +45,7 @@ function scannerMessage(error: ArgumentScannerError): string {
 export const parserText: ApplicationText = {
   ...standard,
   noCommandRegisteredForInput: ({ input, corrections }) =>
-    `There is no command ${input}${suggestion(corrections)}`,
+    `There is no command ${input}${suggestion(input, corrections)}`,
   exceptionWhileParsingArguments(error, ansiColor) {
     return error instanceof ArgumentScannerError
       ? scannerMessage(error)

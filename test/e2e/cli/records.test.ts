@@ -402,7 +402,13 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
     mkdirSync(dirname(join(set, path)), { recursive: true });
     writeFileSync(join(set, path), content);
   };
-  put('cadenza.yaml', 'set: demo\nworkflows:\n  score-it: { tags: [money] }\n');
+  const { username } = await app.user('viewer');
+  const settings =
+    'set: demo\nworkflows:\n' +
+    `  score-it: { tags: [money], budget: { max_tokens: 9 }, runners: { users: [${username}] } }\n` +
+    '  unnamed: { tags: [plain] }\n';
+  put('cadenza.yaml', settings);
+  put('workflows/unnamed.yaml', 'do:\n  - a: { set: { b: 1 } }\n');
   put(
     'agents/scorer.yaml',
     'type: api\nversion: 1.0.0\nvisibility: private\nconfiguration: { endpoint: "https://example.com/s" }\n',
@@ -410,20 +416,20 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
   await builder.put('/secrets/CALLS', { value: 'a key of at least sixteen bytes' });
   put('hooks/issues.yaml', 'scheme: github\nsecret: CALLS\nevent_type: issue\n');
   put('event-sources/till.yaml', 'source: urn:till\ndescription: The till\n');
-  put(
-    'workflows/score.yaml',
+  const score =
     'document: { dsl: 1.0.3, namespace: default, name: score-it, version: 1.0.0 }\n' +
-      'do:\n  - score: { call: agent, with: { agent: scorer } }\n',
-  );
+    'do:\n  - score: { call: agent, with: { agent: scorer } }\n';
+  put('workflows/score.yaml', score);
   const actions = ({ json }: { json(): any }): string[] =>
     json().map((item: any) => `${item.name}: ${item.action}`);
   const diff = await cli.run(['diff', '-f', set]);
-  const created = ['scorer: create', 'score-it: create', 'issues: create', 'urn:till: create'];
+  const names = ['scorer', 'score-it', 'unnamed', 'issues', 'urn:till'];
+  const created = names.map((name) => `${name}: create`);
   expect([diff.exitCode, actions(diff)]).toEqual([3, created]);
   const first = await cli.run(['apply', '-f', set]);
   expect([first.exitCode, actions(first)]).toEqual([0, created]);
   const again = await cli.run(['apply', '-f', set, '-o', 'table']);
-  expect([again.exitCode, again.stdout.match(/unchanged/g)?.length]).toEqual([0, 4]);
+  expect([again.exitCode, again.stdout.match(/unchanged/g)?.length]).toEqual([0, 5]);
 
   const copy = join(folder, 'copy');
   expect((await cli.run(['export', copy, '--set', 'demo'])).exitCode).toBe(0);
@@ -451,13 +457,26 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
     1,
     expect.stringContaining('workflows/score.yaml:2:10#/do/0/a'),
   ]);
-  rmSync(join(set, 'workflows/score.yaml'));
+  put('workflows/score.yaml', score);
   const refused = await cli.run(['apply', '-f', set, '-o', 'json']);
   expect([refused.exitCode, JSON.parse(refused.stderr).errors[0].pointer]).toEqual([
     1,
-    expect.stringContaining('agents/wrong.yaml#/type'),
+    expect.stringContaining('agents/wrong.yaml:1:1#/type'),
+  ]);
+  // What the server refuses is told by the file, and in cadenza.yaml where that says it.
+  put('agents/wrong.yaml', 'type: api\nversion: 1.0.0\nconfigurations: {}\nvisibility: private\n');
+  const unknown = await cli.run(['apply', '-f', set]);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^error: Nothing was applied.*\n  .*agents\/wrong\.yaml:3:1#\/configurations: /),
   ]);
   rmSync(join(set, 'agents/wrong.yaml'));
+  put('cadenza.yaml', settings.replace('[money]', '5'));
+  expect((await cli.run(['apply', '-f', set])).stderr).toContain(
+    'cadenza.yaml:3:15#/workflows/score-it/tags: ',
+  );
+  put('cadenza.yaml', 'set: demo\nworkflows:\n  unnamed: { tags: [plain] }\n');
+  rmSync(join(set, 'workflows/score.yaml'));
   const [kept, unconfirmed] = [
     await cli.run(['apply', '-f', set]),
     await cli.run(['apply', '-f', set, '--prune']),
@@ -467,8 +486,31 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
   const pruned = await cli.run(['apply', '-f', set, '--prune', '--yes']);
   expect([pruned.exitCode, actions(pruned).toSorted()]).toEqual([
     0,
-    ['issues: unchanged', 'score-it: archive', 'scorer: unchanged', 'urn:till: unchanged'],
+    [
+      'issues: unchanged',
+      'score-it: archive',
+      'scorer: unchanged',
+      'unnamed: unchanged',
+      'urn:till: unchanged',
+    ],
   ]);
+});
+
+test('the account of a program of an issuer is named by username or id', async () => {
+  const { id, username } = await app.user('builder');
+  const add = ['issuer', 'add', 'works', 'https://id.example.com', '--client-id', 'cadenza'];
+  expect((await admin.run([...add, '--audience', 'cadenza'])).exitCode).toBe(0);
+  const machine = (name: string, user: string) =>
+    admin.run(['issuer', 'machine', 'works', name, '--claim', `azp=${name}`, '--user', user]);
+  const [named, byId, unknown, role] = [
+    await machine('one', username),
+    await machine('two', id),
+    await machine('three', 'nobody'),
+    await admin.run([...add, '--default-role', 'boss']),
+  ];
+  expect([named, byId].map(({ json }) => json().user_id)).toEqual([id, id]);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([1, 'error: There is no user nobody.\n']);
+  expect([role.exitCode, role.stderr]).toEqual([2, expect.stringContaining('A role of --default-role')]);
 });
 
 test('many runs are acted on by ids or filters, after a question, each with its result', async () => {

@@ -76,6 +76,9 @@ test('a denied code, a wrong password and a wrong secret are 4, and store nothin
   ]);
   expect([denied, wrongPassword, wrongSecret].map(({ exitCode }) => exitCode)).toEqual([4, 4, 4]);
   expect(denied.stderr).toContain('"code":"access_denied"');
+  // They say what is wrong: another log-in alone would not help.
+  expect(wrongPassword.stderr).toBe('error: The credentials are incorrect.\n');
+  expect(wrongSecret.stderr).toBe('error: The client id or secret is incorrect.\n');
   expect(() => readFileSync(user.configFile)).toThrow('ENOENT');
 });
 
@@ -158,7 +161,7 @@ test('somebody verifies who they are without a terminal, by a password on standa
     await verify([]),
   ];
   expect([right.exitCode, right.stderr]).toEqual([0, 'Verified, for five minutes.\n']);
-  expect(wrong.exitCode).not.toBe(0);
+  expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.not.stringContaining('Log in first')]);
   expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining('together with --code')]);
   expect([neither.exitCode, neither.stderr]).toEqual([2, expect.stringContaining('--password-stdin')]);
 });

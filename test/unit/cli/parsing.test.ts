@@ -1,12 +1,21 @@
 /** Command lines that are wrong or need no server: exit codes, errors as JSON, completion, jq. */
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 
 import { valueOf } from '../../../cli/core/form.ts';
 import { secondsIn } from '../../../cli/core/flags.ts';
 import { readFolder } from '../../../cli/core/folder.ts';
 import { cliUser } from '../../support/cli.ts';
+import { startServer } from '../../support/http-server.ts';
 
 const away = { CADENZA_URL: 'http://127.0.0.1:2' };
 const user = cliUser(away);
@@ -16,14 +25,18 @@ test('a wrong command line is 2, on stderr, and JSON with -o json', async () => 
     user.run(['lgoin']),
     user.run(['api', 'GET']),
     user.run(['api', 'GET', '-o', 'json']),
-    user.run(['whoami', '--nonsense']),
+    user.run(['whoami', '--url']),
   ]);
   expect([unknown, missing, asJson, flag].map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2]);
   expect(unknown.stderr).toContain(
     'error: There is no command lgoin, did you mean login?\nSee: cadenza --help\n',
   );
   expect(missing.stdout).toBe('');
-  expect(flag.stderr).toContain('error: There is no flag --nonsense');
+  // Only a name that is near is proposed.
+  expect(flag.stderr).toContain('error: There is no flag --url.\n');
+  expect((await user.run(['whoami', '--profil', 'a'])).stderr).toContain(
+    'There is no flag --profil, did you mean --profile?',
+  );
   expect((await user.run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   expect(JSON.parse(asJson.stderr)).toEqual({
     code: 'usage',
@@ -63,11 +76,57 @@ test('a server that is away is 1 and named; without a session it is 4', async ()
 test('doctor says that the server is away and what to do, and exits with 3', async () => {
   const { exitCode, json } = await user.run(['doctor']);
   expect(exitCode).toBe(3);
-  expect(json()).toContainEqual({
-    check: 'server',
-    status: 'error',
-    detail: expect.stringContaining('npm start'),
+  const [, server] = json();
+  expect(server).toMatchObject({ check: 'server', status: 'error' });
+  expect(server.detail).toMatch(/ECONNREFUSED\. Is it running\? Start it with npm start/);
+  expect((await user.run(['status'])).stderr).toContain('\nLook closer: cadenza doctor\n');
+});
+
+test('a server that is not Cadenza is named, with what it answers', async () => {
+  const page = await startServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<html></html>');
   });
+  const there = cliUser({ CADENZA_URL: page.url, CADENZA_TOKEN: 'x' });
+  const [list, get, removed, paged, login, doctor] = await Promise.all([
+    there.run(['agent', 'list', '-o', 'json']),
+    there.run(['run', 'get', '01990000-0000-7000-8000-000000000000']),
+    there.run(['secret', 'delete', 'KEY', '--yes']),
+    there.run(['api', 'GET', '/agents', '--paginate']),
+    there.run(['login']),
+    there.run(['doctor']),
+  ]);
+  await page.close();
+  expect([list.exitCode, list.stdout, JSON.parse(list.stderr)]).toMatchObject([
+    1,
+    '',
+    {
+      code: 'not_json',
+      detail:
+        `${page.url}/agents answers with text/html; charset=utf-8 instead of JSON: ` +
+        'is this the address of Cadenza?',
+    },
+  ]);
+  for (const { exitCode, stdout, stderr } of [get, removed])
+    expect([exitCode, stdout, stderr]).toEqual([1, '', expect.stringContaining('instead of JSON')]);
+  expect([paged.exitCode, paged.stderr]).toEqual([2, expect.stringContaining('/agents is no list')]);
+  expect([login.exitCode, login.stderr]).toEqual([1, expect.stringContaining('is no Cadenza')]);
+  expect([doctor.exitCode, doctor.stdout]).toEqual([3, expect.stringContaining('answers with text/html')]);
+});
+
+test('a worker whose program cannot be executed is refused at once', async () => {
+  const cwd = folderWith({ 'program.sh': '' });
+  const work = (program: string) => user.run(['worker', 'run', 'adder', '--', program], { cwd });
+  const [unknown, missing, denied, none] = await Promise.all([
+    work('no-such-program'),
+    work('./missing.sh'),
+    work('./program.sh'),
+    user.run(['worker', 'run', 'adder']),
+  ]);
+  expect(unknown.stderr).toContain('error: There is no program no-such-program.');
+  expect(missing.stderr).toContain('error: There is no program ./missing.sh.');
+  expect(denied.stderr).toContain('error: You may not execute ./program.sh.');
+  expect(none.stderr).toContain('AGENT -- COMMAND is missing');
+  for (const { exitCode } of [unknown, missing, denied, none]) expect(exitCode).toBe(2);
 });
 
 test('expr is our jq: results a line each, errors with their place', async () => {
@@ -107,6 +166,74 @@ test('a folder that is none, or too large, is named before anything is sent', as
   ]);
   for (const { exitCode, stderr } of [none, watched])
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining('There is no folder')]);
+});
+
+const SAY_HELLO =
+  'document: { dsl: 1.0.3, namespace: a, name: greet, version: 1.0.0 }\ndo: [{ a: { set: { b: 1 } } }]\n';
+
+/** A folder of resources with these files. */
+function folderWith(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(dirname(dirname(dirname(user.configFile))), 'set-'));
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  }
+  return folder;
+}
+
+test('what cadenza.yaml says in vain is refused, each with its place', async () => {
+  const folder = folderWith({
+    'workflows/greet.yaml': SAY_HELLO,
+    'workflows/other.yaml': 'do: [{ a: { set: { b: 1 } } }]\n',
+    'cadenza.yaml':
+      'set: [x]\nteam: 5\nvisiblity: public\nvisibility: all\nworkflows:\n' +
+      '  greet: { tagz: [a], budget: { max_tokens: 1 } }\n  gret: {}\n  other: 3\n',
+  });
+  const { exitCode, stderr, stdout } = await user.run(['apply', '-f', folder]);
+  expect([exitCode, stdout]).toEqual([1, '']);
+  expect(stderr.replaceAll(folder, '').split('\n')).toEqual([
+    'error: Nothing was sent: the files have mistakes.',
+    '  /cadenza.yaml:3:1#/visiblity: cadenza.yaml has no property "visiblity", did you mean "visibility"?',
+    '  /cadenza.yaml:1:1#/set: "set" has to be a text',
+    '  /cadenza.yaml:2:1#/team: "team" has to be a text, such as "finance"',
+    '  /cadenza.yaml:4:1#/visibility: "visibility" has to be one of private, public',
+    '  /cadenza.yaml:6:12#/workflows/greet/tagz: "greet" has no property "tagz", did you mean "tags"?',
+    '  /cadenza.yaml:8:3#/workflows/other: "other" has to be an object with fields',
+    '  /cadenza.yaml:7:3#/workflows/gret: there is no workflow "gret" in workflows/, did you mean "greet"?',
+    '',
+  ]);
+  writeFileSync(join(folder, 'cadenza.yaml'), 'set: demo\nteam:\nworkflows:\n  other: { tags: [a] }\n');
+  expect(await readFolder(folder)).toMatchObject({
+    set: 'demo',
+    team: undefined,
+    files: [{ resource: { name: 'greet' } }, { resource: { name: 'other', tags: ['a'] } }],
+  });
+  renameSync(join(folder, 'cadenza.yaml'), join(folder, 'cadenza.yml'));
+  await expect(readFolder(folder)).rejects.toThrow('its name has to be cadenza.yaml');
+});
+
+test('a folder without resources is refused with what is probably meant; --prune archives all', async () => {
+  const wrong = folderWith({ 'cadenza.yaml': 'set: demo\n', 'workflow/greet.yaml': SAY_HELLO });
+  const empty = folderWith({ 'cadenza.yaml': 'set: demo\n', 'src/greet.yaml': SAY_HELLO });
+  const [apply, prune, diff, pruneAll] = await Promise.all([
+    user.run(['apply', '-f', wrong]),
+    user.run(['apply', '-f', wrong, '--prune', '--yes']),
+    user.run(['diff', '-f', empty]),
+    user.run(['diff', '-f', empty, '--prune']),
+  ]);
+  for (const { exitCode, stderr } of [apply, prune])
+    expect([exitCode, stderr]).toEqual([
+      1,
+      `error: There are no resources in ${wrong}: they are files in ` +
+        `agents/, workflows/, webhooks/, hooks/, event-sources/.\n` +
+        `${wrong}/workflow/ is not read, did you mean workflows/?\n`,
+    ]);
+  expect([diff.exitCode, diff.stderr]).toEqual([1, expect.stringContaining('apply --prune')]);
+  expect(pruneAll.stderr).toContain('ECONNREFUSED');
+  const partly = folderWith({ 'workflows/greet.yaml': SAY_HELLO, 'Agent/a.yaml': 'type: api\n' });
+  expect((await user.run(['apply', '-f', partly])).stderr).toContain(
+    `warning: ${partly}/Agent/ is not read, did you mean agents/?`,
+  );
 });
 
 test('completion proposes commands and flags, and each shell has a script', async () => {
@@ -181,13 +308,19 @@ test('a token or header that cannot be sent is never printed, and other schemes 
 });
 
 test('help shows the value of each flag that takes one, and what is required', async () => {
-  const [raise, create] = await Promise.all([
-    user.run(['budget', 'raise', '--help']),
-    user.run(['user', 'create', '--help']),
-  ]);
-  expect(raise.stdout).toMatch(/\[--cost\] +By so many US dollars \[USD\]\n/);
-  expect(raise.stdout).toMatch(/\[--lasting\] +For good\n/);
-  expect(create.stdout).toMatch(/\[--email\] +E-mail address; required \[ADDRESS\]\n/);
+  const [raise, create, server, reset, cancel, all] = await Promise.all(
+    ['budget raise', 'user create', 'server', 'server reset-admin', 'run cancel', ''].map((words) =>
+      user.run([...words.split(' ').filter(Boolean), '--help']),
+    ),
+  );
+  // Arguments that may be absent too.
+  expect(server?.stdout).toContain('  cadenza server reset-admin [USERNAME]\n');
+  expect(reset?.stdout).toMatch(/^USAGE\n  cadenza server reset-admin \[USERNAME\]\n/);
+  expect(cancel?.stdout).toMatch(/^USAGE\n  cadenza run cancel \[RUN\]\.\.\.\n/);
+  expect(all?.stdout).toContain('  cadenza login [URL]\n');
+  expect(raise?.stdout).toMatch(/\[--cost\] +By so many US dollars \[USD\]\n/);
+  expect(raise?.stdout).toMatch(/\[--lasting\] +For good\n/);
+  expect(create?.stdout).toMatch(/\[--email\] +E-mail address; required \[ADDRESS\]\n/);
 });
 
 test('values of -i follow the schema; times have units', () => {
