@@ -108,8 +108,8 @@ test('each job that has ended is told, with its error; a refused output with its
     baseUrl: 'http://server.test',
     fetch: async (url, init) => {
       const { pathname: path } = new URL(url instanceof Request ? url.url : url);
-      const body = await new Response(init?.body).json();
-      if (path.endsWith('/complete') && body.output.sum === 'x')
+      const body = (await new Response(init?.body).json()) as { output?: { sum: unknown } };
+      if (path.endsWith('/complete') && body.output?.sum === 'x')
         return Response.json(refusal, { status: 422 });
       if (!path.endsWith('/poll')) return Response.json({});
       if (left > 0)
