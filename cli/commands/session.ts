@@ -1,8 +1,9 @@
 /** Where you are logged in, your password, and the programs that may log people in. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { RegisteredClient, Session } from '../../client/index.ts';
+import { ApiError, type RegisteredClient, type Session } from '../../client/index.ts';
 import { proofIn } from './login.ts';
+import type { Cli } from '../core/cli.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { flag, refuseFlags } from '../core/flags.ts';
@@ -68,7 +69,9 @@ const password = command({
 
 const verify = command({
   brief: 'Show again who you are; for five minutes you may then create tokens, set secrets and change roles',
-  details: 'Asks for the password; with --code for a code of your authenticator app, or a recovery code.',
+  details:
+    'Asks for the password, and for a code of your authenticator app, or a recovery code, if you have a second ' +
+    'factor; with --code for the code only.',
   flags: {
     code: flag('By a code instead of the password'),
     passwordStdin: flag('Read the password from standard input; else it is asked for'),
@@ -77,14 +80,25 @@ const verify = command({
   run: async (cli, { code, passwordStdin }) => {
     if (code === true) refuseFlags({ passwordStdin }, ['passwordStdin'], 'together with --code');
     await cli.requireLogIn();
-    const body =
-      code === true
-        ? proofIn(await ask(cli, 'Code of the authenticator app, or recovery code: '))
-        : { password: await readPassword(cli, passwordStdin) };
-    await cli.client.call('verifyMe', { body, signal: cli.signal });
+    if (code === true) await showProof(cli);
+    else await showPassword(cli, await readPassword(cli, passwordStdin));
     cli.say('Verified, for five minutes.');
   },
 });
+
+async function showPassword(cli: Cli, shown: string): Promise<void> {
+  try {
+    await cli.client.call('verifyMe', { body: { password: shown }, signal: cli.signal });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'mfa_required') throw error;
+    await showProof(cli, { password: shown });
+  }
+}
+
+async function showProof(cli: Cli, besides: { password?: string } = {}): Promise<void> {
+  const proof = proofIn(await ask(cli, 'Code of the authenticator app, or recovery code: '));
+  await cli.client.call('verifyMe', { body: { ...besides, ...proof }, signal: cli.signal });
+}
 
 const programView: View<RegisteredClient> = {
   columns: [

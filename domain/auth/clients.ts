@@ -14,7 +14,7 @@ import { checkScopes } from './access-tokens.ts';
 import type { Actor } from './actor.ts';
 
 const DAY_MS = 86_400_000;
-/** How recent the password log-in has to be to create a client. */
+/** How recent the log-in has to be to create a client. */
 const FRESH_LOGIN_SECONDS = 300;
 
 /**
@@ -27,8 +27,8 @@ export function checkFreshLogin(claims: Pick<Claims, 'client_id' | 'auth_time'>)
   }
   if (Date.now() / 1_000 - (claims.auth_time ?? 0) <= FRESH_LOGIN_SECONDS) return;
   const detail =
-    'This needs a log-in at most 5 minutes old: log in again, or show your password or second factor at ' +
-    'POST /users/me/verify; a refreshed token does not count.';
+    'This needs a log-in at most 5 minutes old: log in again, or show your second factor, or your password ' +
+    'if you have none, at POST /users/me/verify; a refreshed token does not count.';
   throw new AppError('unauthorized', 'login_too_old', detail, {
     headers: {
       'WWW-Authenticate':

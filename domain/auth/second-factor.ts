@@ -102,15 +102,30 @@ export async function secondFactorNeeded(
   const factors = await factorsOf(em, userId);
   const options = factors.passkeys > 0 ? await signingOptions(em, baseUrl, userId) : null;
   const challenge = await openChallenge(em, userId, 'log_in', options?.challenge ?? null);
-  const methods = [
-    ...(factors.totp ? ['code'] : []),
-    ...(options === null ? [] : ['passkey']),
-    ...(factors.recovery_codes_left > 0 ? ['recovery_code'] : []),
-  ];
+  const methods = methodsOf(factors);
   return new AppError('unauthorized', 'mfa_required', 'The log-in needs a second factor.', {
     extra: { challenge, methods, ...(options === null ? {} : { passkey: options }) },
     headers: { 'WWW-Authenticate': 'Bearer realm="cadenza"', 'Cache-Control': 'no-store' },
   });
+}
+
+function methodsOf({ totp, passkeys, recovery_codes_left: left }: Factors): string[] {
+  return [
+    ...(totp ? ['code'] : []),
+    ...(passkeys > 0 ? ['passkey'] : []),
+    ...(left > 0 ? ['recovery_code'] : []),
+  ];
+}
+
+/**
+ * Keeps a password alone from passing as a step-up where the log-in needs a second factor: with a stolen
+ * session it would remove that factor. @throws 403 `mfa_required`
+ */
+export async function refusePasswordAlone(em: EntityManager, userId: string): Promise<void> {
+  const factors = await factorsOf(em, userId);
+  if (!factors.totp && factors.passkeys === 0) return;
+  const detail = 'You have a second factor: show a code, a passkey or a recovery code too.';
+  throw new AppError('forbidden', 'mfa_required', detail, { extra: { methods: methodsOf(factors) } });
 }
 
 /** Where wrong answers are counted: ten in 15 minutes for an account, wherever they come from. */
@@ -242,7 +257,7 @@ export async function removeFactors(
 }
 
 /**
- * Notes that the session's user has just shown a password or a second factor again. The second factor gives
+ * Notes that the session's user has just shown a second factor again, or a password if there is no factor. The second factor gives
  * a session that waits for it its full rights.
  */
 export async function noteVerified(

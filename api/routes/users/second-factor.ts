@@ -18,6 +18,7 @@ import {
   noteFactors,
   noteVerified,
   openChallenge,
+  refusePasswordAlone,
   removeFactors,
   renewRecoveryCodes,
   useChallenge,
@@ -300,7 +301,8 @@ function stepUpEndpoints(deps: Deps): Endpoint[] {
       summary:
         'Show again who you are, by one of these; for 5 minutes the session counts as freshly logged in',
       description:
-        'Wrong answers are limited to ten in 15 minutes, then 429. A passkey needs its `challenge`.',
+        'With a second factor, a password alone is refused: 403 `mfa_required` with `methods`. Wrong answers ' +
+        'are limited to ten in 15 minutes, then 429. A passkey needs its `challenge`.',
       tags,
       role: 'viewer',
       body: z.object({
@@ -332,6 +334,8 @@ async function verify(
   const { sid } = claimsOf(ctx);
   const address = addressKey(ctx.ip);
   const { password, challenge: token, ...proof } = body;
+  const hasProof = Object.values(proof).some((value) => value !== undefined);
+  if (password !== undefined && !hasProof) await refusePasswordAlone(em, actor.id);
   const fits =
     password === undefined ? null : await passwordFits({ em, userId: actor.id, address }, password);
   const isVerified = await em.transactional(async (tx) => {
@@ -339,13 +343,14 @@ async function verify(
     const own = found?.user_id === actor.id ? found : null;
     if (own) await useChallenge(tx, own);
     const by = { userId: actor.id, address, challenge: own?.challenge ?? null };
+    const isPasswordRight = fits === null || (await settleLogin(tx, passwordAttempts(actor.id, address), fits));
+    const needsProof = fits === null || hasProof;
     const isRight =
-      fits === null
-        ? await acceptProof(tx, { encryption, baseUrl: env.BASE_URL }, by, proof)
-        : await settleLogin(tx, passwordAttempts(actor.id, address), fits);
+      isPasswordRight &&
+      (!needsProof || (await acceptProof(tx, { encryption, baseUrl: env.BASE_URL }, by, proof)));
     const refused = { outcome: 'refused' as const, data: { code: 'wrong_proof' } };
     await audit.write(tx, { objectType: 'session', objectId: sid, ...(isRight ? {} : refused) });
-    if (isRight) await noteVerified(tx, actor.id, sid, fits === null ? 'factor' : 'password');
+    if (isRight) await noteVerified(tx, actor.id, sid, needsProof ? 'factor' : 'password');
     return isRight;
   });
   if (!isVerified) throw new AppError('forbidden', 'wrong_proof', 'The password, code or passkey is wrong.');

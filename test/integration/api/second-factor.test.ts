@@ -158,7 +158,7 @@ test('what is grave needs a fresh log-in, which a password, or a second factor, 
   expect((await old.post('/users/me/tokens', body)).status).toBe(401);
 
   expect((await old.post('/users/me/verify', { password: 'wrong' })).status).toBe(403);
-  expect((await old.post('/users/me/verify', {})).status).toBe(403);
+  expect((await old.post('/users/me/verify', {})).body.code).toBe('wrong_proof');
   expect((await old.post('/users/me/verify', { code: codeOf(secret) })).status).toBe(204);
   expect((await old.put('/secrets/KEY', { value: 'y' })).status).toBe(200);
   const token = await old.post('/users/me/tokens', body);
@@ -191,6 +191,41 @@ test('what gives others rights needs a fresh log-in of an admin, too', async () 
   expect(replies.map(({ status, body }) => [status, body.code])).toEqual(
     replies.map(() => [401, 'login_too_old']),
   );
+});
+
+test('a stolen session and the password alone do not remove a second factor', async () => {
+  const { own, secret, codes } = await withTotp();
+  const stolen = createClient(app.url, (await deviceToken(own)).access_token);
+  const verify = (shown: object) => stolen.post('/users/me/verify', shown);
+  const alone = await verify({ password: PASSWORD });
+  expect([alone.status, alone.body.code, alone.body.methods]).toEqual([
+    403,
+    'mfa_required',
+    ['code', 'recovery_code'],
+  ]);
+  // Neither a wrong code beside the right password, nor a right one beside a wrong password.
+  const both = [
+    await verify({ password: PASSWORD, code: '000000' }),
+    await verify({ password: 'wrong', code: codeOf(secret) }),
+  ];
+  expect(both.map(({ status, body }) => [status, body.code])).toEqual(both.map(() => [403, 'wrong_proof']));
+  const grave = [
+    await stolen.delete('/users/me/totp'),
+    await stolen.post('/users/me/recovery-codes'),
+    await stolen.post('/users/me/tokens', tokenBody()),
+    await stolen.put('/secrets/KEY', { value: 'x' }),
+  ];
+  expect(grave.map(({ body }) => body.code)).toEqual(grave.map(() => 'login_too_old'));
+  expect((await verify({ password: PASSWORD, recovery_code: codes[0] })).status).toBe(204);
+  expect((await stolen.delete('/users/me/totp')).status).toBe(204);
+});
+
+test('a password alone is enough of those who have no second factor', async () => {
+  const own = clientOf(await logIn((await person()).username));
+  const old = createClient(app.url, (await deviceToken(own)).access_token);
+  expect((await old.put('/secrets/KEY', { value: 'x' })).body.code).toBe('login_too_old');
+  expect((await old.post('/users/me/verify', { password: PASSWORD })).status).toBe(204);
+  expect((await old.put('/secrets/KEY', { value: 'x' })).status).toBe(201);
 });
 
 /** The tokens of a session that another one has approved. */
