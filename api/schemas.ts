@@ -38,6 +38,11 @@ export const writtenInstant = z.iso
   .refine((text) => utcTime(text) !== null, 'must be in the years 1 to 9999');
 /** The same in UTC. */
 export const instant = writtenInstant.overwrite((text) => utcTime(text) ?? text).meta({ id: 'Instant' });
+/** A number of PostgreSQL's `bigint`, which JavaScript has no exact number for; not negative. */
+export const bigintText = z
+  .string()
+  .regex(/^\d{1,19}$/)
+  .refine((digits) => BigInt(digits) <= 9_223_372_036_854_775_807n);
 export const httpUrl = (max = 255) =>
   text({ max })
     .refine(

@@ -6,7 +6,7 @@ import type { Context, Middleware } from 'koa';
 
 import type { Logger } from '../../config/logger.ts';
 import { lastAdmin } from '../../domain/auth/local-admins.ts';
-import { AppError, OAuthError, type ErrorKind } from '../../domain/errors.ts';
+import { AppError, badRequest, OAuthError, type ErrorKind } from '../../domain/errors.ts';
 import { FileStoreUnavailable } from '../../domain/files/ports.ts';
 import { TemporalUnavailable } from '../../domain/ports.ts';
 import { OVERLOADED } from '../load-guard.ts';
@@ -33,6 +33,9 @@ const statusOf: Record<ErrorKind, number> = {
 /** Refusals that are intended, and told of once in the log. */
 const QUIET = new Set(['writes_paused', OVERLOADED]);
 
+/** A value that a schema of ours should have refused, so it is in the log. */
+const NOT_STORABLE = 'not_storable';
+
 /** Answers every error that inner middleware throws. */
 export function errorsMiddleware(logger: Logger): Middleware {
   return async (ctx, next) => {
@@ -45,7 +48,8 @@ export function errorsMiddleware(logger: Logger): Middleware {
 }
 
 function sendProblem(ctx: Context, error: AppError | null, cause: unknown, logger: Logger): void {
-  if (!error || (error.kind === 'unavailable' && !QUIET.has(error.code))) {
+  const isOurs = error?.kind === 'unavailable' || error?.code === NOT_STORABLE;
+  if (!error || (isOurs && !QUIET.has(error.code))) {
     logger.error(
       { err: cause, request_id: ctx.state['requestId'], method: ctx.method, path: loggedPath(ctx.path) },
       'request failed',
@@ -129,6 +133,10 @@ export function toAppError(error: unknown): AppError | null {
     return new AppError('conflict', 'already_exists', 'Another record already has this name.');
   }
   if (code === 'CZA01') return lastAdmin();
+  // Of numbers and times.
+  if (code === '22003' || code === '22007' || code === '22008') {
+    return badRequest(NOT_STORABLE, 'A number or a time of the request is beyond what can be stored.');
+  }
   if (code === '40001' || code === '40P01' || code === '55P03') {
     return new AppError('unavailable', 'busy', 'Other requests are changing the same records. Try again.', {
       headers: { 'Retry-After': '1' },

@@ -142,6 +142,9 @@ export interface ReceivedFilter {
   received_before?: string | undefined;
 }
 
+/** The time by which events are sorted, in UTC and to the microsecond. */
+const PLACE = `to_char(i.received_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
 /**
  * Newest first, of one owner. Admins see those of others if they name the owner, builders those of a team. A
  * large event is null.
@@ -163,7 +166,7 @@ export async function listReceived(
   if (filter.received_before !== undefined) where.add('i.received_at < ?', filter.received_before);
   if (page.after !== undefined) where.add('(i.received_at, i.id) < (?::timestamptz, ?::uuid)', ...page.after);
   return em.execute(
-    `select ${COLUMNS}, i.received_at::text as place,
+    `select ${COLUMNS}, ${PLACE} as place,
             case when octet_length(i.event::text) <= ${LISTED_FIELD_BYTES} then i.event end as event
        from inbound_event i where ${where.sql} order by i.received_at desc, i.id desc limit ?`,
     [...where.values, page.limit],

@@ -1,6 +1,7 @@
 /** SCIM filters (RFC 7644 section 3.4.2.2) as conditions of SQL. */
 import { parse, type Compare, type Filter } from 'scim2-parse-filter';
 
+import { utcTime } from '../../contracts/instant.ts';
 import { escapeLike } from '../../db/sql.ts';
 import { ScimError } from './errors.ts';
 
@@ -84,11 +85,12 @@ function compare({ op, compValue }: Compare, { sql, type, equals, among }: Attri
   if (type === 'boolean') return compareBoolean(op, compValue, sql);
   const text = String(compValue);
   if (type === 'time') {
-    if (Number.isNaN(Date.parse(text))) throw invalidFilter('a time is not RFC 3339');
+    const time = utcTime(text);
+    if (time === null) throw invalidFilter('a time is not RFC 3339, or not in the years 1 to 9999');
     const operator =
       op === 'eq' ? '=' : op === 'ne' ? '<>' : op in ORDER ? ORDER[op as keyof typeof ORDER] : null;
     if (operator === null) throw invalidFilter(`${op} does not compare times`);
-    return { sql: `${sql} ${operator} ?::timestamptz`, values: [new Date(text).toISOString()] };
+    return { sql: `${sql} ${operator} ?::timestamptz`, values: [time] };
   }
   const [left, right] = type === 'text' ? [`lower(${sql})`, 'lower(?)'] : [`(${sql})::text`, '?'];
   switch (op) {

@@ -13,7 +13,7 @@ import { CSV, csvLine } from '../../csv.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { readPage, type ListOrder } from '../../paging.ts';
-import { instant, pageQuery, personOrMe, timestamp, uuid } from '../../schemas.ts';
+import { bigintText, instant, pageQuery, personOrMe, timestamp, uuid } from '../../schemas.ts';
 
 const MAX_EXPORTED = 100_000;
 const EXPORT_PAGE = 1_000;
@@ -83,7 +83,7 @@ const verificationRecord = z
 
 /** By time, and by id within one moment. */
 const byTime: ListOrder<AuditEntry, AuditKey> = {
-  key: z.tuple([z.iso.datetime({ precision: 6 }), z.string().regex(/^\d{1,19}$/)]),
+  key: z.tuple([instant, bigintText]),
   valuesOf: ({ at, id }) => [at, id],
 };
 

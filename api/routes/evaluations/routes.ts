@@ -42,7 +42,7 @@ const csvText = z.string().meta({
     'A row for each case, with the names of the columns in the first one: fields of the input, `id`, ' +
     '`expected` or `expected.<field>`, `weight`.',
 });
-const byNumber = orderBy<CaseRow, number>(z.int(), ({ number }) => number);
+const byNumber = orderBy<CaseRow, number>(z.int32(), ({ number }) => number);
 
 export function evaluationEndpoints(deps: AppDeps): Endpoint[] {
   return [startEndpoint(deps), retryEndpoint(deps), ...readEndpoints(), deleteEndpoint()];

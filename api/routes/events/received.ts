@@ -53,7 +53,7 @@ const listedEvent = listedRecord(
 );
 
 const newestFirst: ListOrder<{ place: string; id: string }, readonly [string, string]> = {
-  key: z.tuple([z.string().regex(/^[\d :.+-]{19,40}$/), z.guid()]),
+  key: z.tuple([instant, z.guid()]),
   valuesOf: ({ place, id }) => [place, id],
 };
 

@@ -76,7 +76,7 @@ const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 const MAX_REFERENCE = 2000;
 /** The largest integer of a column. */
 const MAX_INT = 2 ** 31 - 1;
-const bySeq = orderBy<{ seq: number }, number>(z.int(), ({ seq }) => seq);
+const bySeq = orderBy<{ seq: number }, number>(z.int32(), ({ seq }) => seq);
 
 /** One or more words in a query parameter. */
 function listOf<T extends z.ZodType<string, string>>(word: T) {

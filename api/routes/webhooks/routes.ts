@@ -22,7 +22,17 @@ import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
-import { emptyBody, flag, httpUrl, idParams, instant, pageQuery, text, uuid } from '../../schemas.ts';
+import {
+  bigintText,
+  emptyBody,
+  flag,
+  httpUrl,
+  idParams,
+  instant,
+  pageQuery,
+  text,
+  uuid,
+} from '../../schemas.ts';
 import {
   deliveryDetail,
   deliveryRecord,
@@ -53,7 +63,7 @@ const secret = z
 /** Fields that sets of resources share. */
 export const webhookFields = { url, types, description };
 const deliveryParams = z.object({ id: uuid, delivery_id: uuid });
-const byOrd = orderBy<{ ord: string }, string>(z.string().regex(/^\d{1,18}$/), ({ ord }) => ord);
+const byOrd = orderBy<{ ord: string }, string>(bigintText, ({ ord }) => ord);
 
 export function webhookEndpoints(deps: AppDeps): Endpoint[] {
   const wake = (c: EndpointContext, id: string, due: boolean): void => {

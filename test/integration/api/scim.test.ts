@@ -207,11 +207,17 @@ test('lists are filtered and paged', async () => {
   expect(await found('userName co "ist-1" or userName ew "3@corp.example"')).toEqual(['list-1', 'list-3']);
   expect(await found('userName sw "list-"', '&startIndex=2&count=1')).toEqual(['list-2']);
   expect(await found('userName sw "list_"')).toEqual([]);
+  expect(
+    await found('userName eq "list-1@corp.example" and meta.created gt "2020-01-01T00:00:00+02:00"'),
+  ).toEqual(['list-1']);
   for (const wrong of [
     'password pr',
     'userName eq',
     '((((userName',
     'active gt true',
+    'meta.created gt "+275760-09-12T00:00:00Z"',
+    'meta.created lt "0000-01-01T00:00:00Z"',
+    'meta.created gt "infinity"',
     `userName eq "${'\n'.repeat(60)}`,
   ])
     expect([wrong, await found(wrong)]).toEqual([wrong, [400, 'invalidFilter']]);
