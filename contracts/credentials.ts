@@ -50,6 +50,55 @@ export function namesCredential(key: string): boolean {
   return HEADER_KEY.test(key) && !PLAIN_HEADER_KEY.test(key);
 }
 
+/** Keys of `authentication_config` that say how and where one authenticates, in words without separators. */
+const HOW_TO_AUTHENTICATE = new Set([
+  'in',
+  'type',
+  'scheme',
+  'header',
+  'name',
+  'prefix',
+  'place',
+  'location',
+  'method',
+  'format',
+  'url',
+  'scope',
+  'scopes',
+  'audience',
+  'resource',
+  'issuer',
+  'authority',
+  'realm',
+  'tenant',
+  'tenantid',
+  'region',
+  'service',
+  'algorithm',
+  'alg',
+  'kid',
+  'keyid',
+  'clientid',
+  'clientauthentication',
+  'user',
+  'email',
+  'title',
+  'description',
+  'comment',
+  'note',
+  'notes',
+]);
+
+/**
+ * Whether a literal text under this key of `authentication_config` is a credential: all are but those that
+ * say how to authenticate, and addresses. `key`, `value` and `jwt` name none elsewhere.
+ */
+export function holdsCredential(key: string, text: string): boolean {
+  if (namesCredential(key)) return true;
+  const word = snake(key).replaceAll('_', '');
+  return !ABOUT.test(word) && !HOW_TO_AUTHENTICATE.has(word) && !/^https?:\/\/\S+$/i.test(text.trim());
+}
+
 /** Placeholder name for a key: `x-Api-key` → `X_API_KEY`. */
 export function placeholderFor(key: string): string {
   const word = snake(key)

@@ -3,7 +3,12 @@
  * their names travel.
  */
 import { replacePlaceholders } from '../../contracts/placeholders.ts';
-import { namesCredential, placeholderFor, replaceInAddresses } from '../../contracts/credentials.ts';
+import {
+  holdsCredential,
+  namesCredential,
+  placeholderFor,
+  replaceInAddresses,
+} from '../../contracts/credentials.ts';
 import { isLiteralSecret, replaceCredentials, type OwnSecret } from './literals.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -12,8 +17,12 @@ const UNBOUND = /<UNBOUND:([A-Z][A-Z0-9_]*)>/g;
 /** Names of secrets that were moved out of a configuration on save: `AGENT_<id>_<FIELD>_<n>`. */
 const MOVED = /^AGENT_[0-9A-F]{32}_(.+)_\d+$/;
 
-export interface Cleaned {
-  parts: (JsonObject | null)[];
+interface Parts {
+  configuration: JsonObject | null;
+  authentication_config: JsonObject | null;
+}
+
+export interface Cleaned extends Parts {
   /** The names of all placeholders, sorted. */
   secrets: string[];
 }
@@ -23,11 +32,11 @@ export interface Cleaned {
  * a value from the owner's store becomes a placeholder with that secret's name. Names that the platform
  * generated contain the agent's id, so they are replaced by the field's name.
  */
-export function withoutSecrets(parts: readonly (JsonObject | null)[], own: readonly OwnSecret[]): Cleaned {
+export function withoutSecrets(parts: Parts, own: readonly OwnSecret[]): Cleaned {
   const names = new Names();
   for (const name of namesIn(parts)) if (!MOVED.test(name)) names.keep(name);
 
-  const text = (value: string, key: string, below: boolean): string => {
+  const text = (value: string, key: string, below: boolean, holds: typeof holdsCredential): string => {
     const named = replacePlaceholders(
       value.replaceAll(UNBOUND, (_, name: string) => `<${name}>`),
       (name) => `<${names.of(name)}>`,
@@ -36,19 +45,24 @@ export function withoutSecrets(parts: readonly (JsonObject | null)[], own: reado
     const free = replaceCredentials(addressed, own, (found, store) =>
       store === null ? `<${names.literal(key, found)}>` : `<${names.of(store)}>`,
     );
-    return (below || namesCredential(key)) && isLiteralSecret(free) ? `<${names.literal(key, free)}>` : free;
+    return (below || holds(key, free)) && isLiteralSecret(free) ? `<${names.literal(key, free)}>` : free;
   };
-  const walk = (value: unknown, key: string, below: boolean): unknown => {
-    if (typeof value === 'string') return text(value, key, below);
-    if (Array.isArray(value)) return value.map((item) => walk(item, key, below));
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [name, walk(item, name, below || namesCredential(key))]),
-    );
+  const cleanedBy = (holds: typeof holdsCredential) => {
+    const walk = (value: unknown, key: string, below: boolean): unknown => {
+      if (typeof value === 'string') return text(value, key, below, holds);
+      if (Array.isArray(value)) return value.map((item) => walk(item, key, below));
+      if (typeof value !== 'object' || value === null) return value;
+      return Object.fromEntries(
+        Object.entries(value).map(([name, item]) => [name, walk(item, name, below || namesCredential(key))]),
+      );
+    };
+    // The assertion holds: strings are only replaced by strings.
+    return (part: JsonObject | null) => walk(part, '', false) as JsonObject | null;
   };
-  // The assertion holds: strings are only replaced by strings.
-  const cleaned = parts.map((part) => walk(part, '', false) as JsonObject | null);
-  return { parts: cleaned, secrets: [...namesIn(cleaned)].toSorted() };
+  const configuration = cleanedBy(namesCredential)(parts.configuration);
+  const authentication = cleanedBy(holdsCredential)(parts.authentication_config);
+  const cleaned = { configuration, authentication_config: authentication };
+  return { ...cleaned, secrets: [...namesIn(cleaned)].toSorted() };
 }
 
 /** For an installed copy: `bound` returns the new owner's name for a secret, or null. */

@@ -59,16 +59,15 @@ export async function snapshotAgent(
       `Version ${version.version} is ${version.status}: only a published one can be an item.`,
     );
   const skills = await em.find(AgentSkill, { agent_id: agent.id }, { orderBy: { id: 'asc' } });
-  const { parts, secrets } = withoutSecrets(
-    [version.configuration, agent.authentication_config ?? null],
+  const { secrets, ...parts } = withoutSecrets(
+    { configuration: version.configuration, authentication_config: agent.authentication_config ?? null },
     own,
   );
   const content: AgentContent = agentContent.parse({
     kind: 'agent',
     ...nulled({ ...agent }),
     version: version.version,
-    configuration: parts[0],
-    authentication_config: parts[1],
+    ...parts,
     input_schema: version.input_schema,
     output_schema: version.output_schema,
     skills: skills.map((skill) => nulled({ ...skill })),

@@ -3,6 +3,7 @@
  * replaces them by placeholders.
  */
 import {
+  holdsCredential,
   isLiteral,
   namesCredential,
   placeholderFor,
@@ -53,8 +54,10 @@ export function createSecretMover(
   };
 
   const text = async (value: string, key: string, path: readonly string[]): Promise<string> => {
-    if (namesCredential(key) && isLiteral(value) && !isTemplate(value, path))
-      return store(key, value, path[0] ?? '');
+    const isCredential =
+      namesCredential(key) ||
+      (path[0] === 'authentication_config' && holdsCredential(path.at(-1) ?? '', value));
+    if (isCredential && isLiteral(value) && !isTemplate(value, path)) return store(key, value, path[0] ?? '');
     // Two passes, because the replacement callback cannot wait for the store.
     const found: { value: string; name: string }[] = [];
     replaceInAddresses(value, (credential, name) => {

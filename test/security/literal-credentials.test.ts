@@ -160,6 +160,56 @@ test('literal credentials in keys, headers and addresses are moved to the store'
   expect(dump).not.toContain('literal-');
 });
 
+test('every text of authentication_config is a credential, but how one authenticates', async () => {
+  const how = {
+    in: 'header',
+    type: 'custom',
+    header: 'X-K',
+    name: 'X-Name',
+    prefix: 'Key ',
+    scopes: ['plan'],
+    audience: 'urn:plans',
+    client_id: 'cadenza',
+    tokenUrl: 'https://id.example/token',
+    issuer: 'https://id.example',
+    authority: 'https://login.example/tenant',
+    base: 'https://api.example',
+  };
+  const config = {
+    ...how,
+    key: 'literal-key',
+    value: 'literal-value',
+    jwt: 'literal-jwt',
+    pass: 'literal-pass',
+    X: 'literal-x',
+    headers: { 'X-K': 'literal-header', list: ['literal-one', '<OWN_KEY>'] },
+    kept: '<OWN_KEY>',
+    count: 3,
+  };
+  const agent = await create({
+    visibility: 'public',
+    authentication_type: 'api_key',
+    authentication_config: config,
+  });
+  const viewer = await t.as('viewer');
+  for (const path of [`/agents/${agent.id}`, `/agents/${agent.id}/.well-known/agent.json`]) {
+    const { status, body } = await viewer.get(path);
+    expect([path, status, JSON.stringify(body)]).toEqual([
+      path,
+      200,
+      expect.not.stringContaining('literal-'),
+    ]);
+  }
+  const stored = agent.authentication_config;
+  expect(stored).toMatchObject({ ...how, kept: '<OWN_KEY>', count: 3 });
+  expect(await resolve(stored.key)).toBe('literal-key');
+  expect(await resolve(stored.value)).toBe('literal-value');
+  expect(await resolve(stored.headers.list[0])).toBe('literal-one');
+  // The same words are names of data elsewhere.
+  const { configuration } = await create({ configuration: { key: 'plain', value: 'plain', jwt: 'plain' } });
+  expect(configuration).toEqual({ key: 'plain', value: 'plain', jwt: 'plain' });
+});
+
 test('too many literal credentials in one save are refused as a whole, wherever they are', async () => {
   const many = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`api_key_${at}`, `literal-${at}`]));
