@@ -8,11 +8,14 @@ type Settings = Pick<
   | 'DATABASE_URL'
   | 'TEMPORAL_ADDRESS'
   | 'TEMPORAL_UI_URL'
+  | 'TEMPORAL_DATABASE_URLS'
   | 'WORKER_METRICS_ADDRESS'
   | 'OTEL_EXPORTER_OTLP_ENDPOINT'
   | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
   | 'FILES_S3_ENDPOINT'
   | 'FILES_S3_BUCKET'
+  | 'SMTP_HOST'
+  | 'SMTP_PORT'
   | 'BASE_URL'
   | 'OPENID_BACKCHANNEL_URL'
   | 'SANDBOX_ENGINE'
@@ -24,6 +27,7 @@ type Settings = Pick<
 export function ownServers(env: Settings): OwnServers {
   const servers: DeniedServer[] = env.EGRESS_DENY.map(splitPort);
   if (env.DATABASE_URL !== undefined) servers.push(databaseOf(env.DATABASE_URL));
+  servers.push(...env.TEMPORAL_DATABASE_URLS.map(databaseOf));
   if (env.TEMPORAL_ADDRESS !== undefined) servers.push(splitPort(env.TEMPORAL_ADDRESS));
   if (env.TEMPORAL_UI_URL !== undefined) servers.push(serverOf(env.TEMPORAL_UI_URL));
   if (env.WORKER_METRICS_ADDRESS !== undefined) servers.push(splitPort(env.WORKER_METRICS_ADDRESS));
@@ -35,6 +39,8 @@ export function ownServers(env: Settings): OwnServers {
     const store = serverOf(env.FILES_S3_ENDPOINT);
     servers.push(store, { ...store, host: `${env.FILES_S3_BUCKET ?? ''}.${store.host}` });
   }
+  // A mail server may take mails from this machine without a password.
+  if (env.SMTP_HOST !== undefined) servers.push({ host: env.SMTP_HOST, port: env.SMTP_PORT });
   const api = [serverOf(env.BASE_URL), { host: env.HOST, port: env.PORT }];
   if (env.OPENID_BACKCHANNEL_URL !== undefined) api.push(serverOf(env.OPENID_BACKCHANNEL_URL));
   return { servers, api };
