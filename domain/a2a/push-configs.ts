@@ -34,6 +34,7 @@ export async function savePushConfig(
   const id = config.id === undefined || config.id === '' ? uuidv7() : config.id;
   check(config, id);
   const { taskId, url, token, authentication } = config;
+  await lockTask(em, taskId);
   const [count] = await em.execute<{ n: number }[]>(
     `select count(*)::int as n from a2a_push_config where task_id = ? and id <> ?`,
     [taskId, id],
@@ -110,6 +111,11 @@ export async function deletePushConfig(em: EntityManager, taskId: string, id: st
     [taskId, id],
   );
   if (row) await removeTarget(em, row.target_id);
+}
+
+/** Of requests at once, each counts what those before it have created. */
+async function lockTask(em: EntityManager, taskId: string): Promise<void> {
+  await em.execute('select 1 from a2a_task where id = ? for no key update', [taskId]);
 }
 
 /** The config's delivery target. A changed config reuses it, and clears its failures. */

@@ -371,6 +371,25 @@ describe('an invalid request is refused in the terms of the protocol, without in
   });
 });
 
+test('a task has at most 20 push configs, however many come at once', async () => {
+  const sent = await owner.post(
+    `${base}/message:send`,
+    { message: current(), configuration: { returnImmediately: true } },
+    { headers: V1 },
+  );
+  const path = `${base}/tasks/${sent.body.task.id}/pushNotificationConfigs`;
+  const replies = await Promise.all(
+    Array.from({ length: 40 }, () => owner.post(path, { url }, { headers: V1 })),
+  );
+  const created = replies.filter(({ status }) => status < 300);
+  const refused = replies.filter(({ status }) => status === 400);
+  expect([created.length, refused.length]).toEqual([20, 20]);
+  expect((await owner.get(path, { headers: V1 })).body.configs).toHaveLength(20);
+  // One that is there can still be changed.
+  const { id } = created[0]?.body ?? {};
+  expect((await owner.post(path, { id, url: `${url}/y` }, { headers: V1 })).status).toBeLessThan(300);
+});
+
 test('the accepted output modes are stored as the client sent them', async () => {
   const acceptedOutputModes = ['application/json', 'a\nb', 'say "hi"', 'back\\slash'];
   const sent = await owner.post(
