@@ -67,7 +67,7 @@ export async function checkScope(
   { scope, workflowIn }: ScopeRule,
 ): Promise<void> {
   const { scopes } = actor;
-  if (scope === 'person' && ctx.method !== 'GET') requirePerson(ctx);
+  if (scope === 'person') requirePerson(ctx);
   if (scopes === undefined || scopes === null || scope === 'none') return;
   if (scope !== undefined && scopes.includes(scope)) return;
   const workflows = workflowsIn(scopes);

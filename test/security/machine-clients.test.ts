@@ -188,12 +188,15 @@ test('a client cannot create clients, and neither can a token without the time o
   const [byMachine, byOld] = [await make(machine), await make(old)];
   expect([byMachine.status, byMachine.body.code]).toEqual([403, 'person_required']);
   expect([byOld.status, byOld.body.code]).toEqual([401, 'login_too_old']);
-  expect((await machine.get('/users/me/clients')).body).toHaveLength(1);
+  expect((await user.own.get('/users/me/clients')).body).toHaveLength(1);
   // Without scopes it has its user's rights, but it is not that person.
   for (const refused of [
     await machine.post('/absences', {}),
     await machine.delete(`/users/me/tokens/${user.id}`),
     await machine.post('/users/me/verify', { password }),
+    await machine.get('/users/me/clients'),
+    await machine.get('/users/me/sessions'),
+    await machine.get('/users/me/personal-data'),
   ])
     expect([refused.status, refused.body.code]).toEqual([403, 'person_required']);
 });

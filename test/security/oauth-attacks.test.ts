@@ -323,7 +323,7 @@ describe('a client', () => {
     expect(await meStatus(own.body.access_token)).toBe(401);
   });
 
-  test('limited to reading changes no file, no credential and no review', async () => {
+  test('limited to reading changes nothing', async () => {
     const own = await app.as(ann);
     const { id } = (
       await own.post('/files?name=a.txt', 'text', { headers: { 'content-type': 'text/plain' } })
@@ -336,16 +336,32 @@ describe('a client', () => {
     const replies = [
       await client.patch(`/files/${id}`, { visibility: 'public' }),
       await client.delete(`/files/${id}`),
+      await client.post(`/files/${id}/link`, {}),
       await client.post(`/marketplace/items/${nobody}/reviews`, { rating: 1 }),
-      await client.delete(`/users/me/clients/${machine.id}`),
+      await client.post(`/hitl/tasks/${nobody}/comments`, { comment: 'Fine.' }),
+      await client.delete(`/agents/${nobody}/sessions/trip`),
+      await client.put('/notifications/settings', {}),
+      await client.post('/notifications/read', { ids: [] }),
+      await client.put('/users/me/preferences', {}),
     ];
-    expect(replies.map((reply) => [reply.status, reply.body.code])).toEqual([
-      [403, 'role_required'],
-      [403, 'role_required'],
-      [403, 'role_required'],
-      [403, 'person_required'],
-    ]);
+    expect(replies.map((reply) => [reply.status, reply.body.code])).toEqual(
+      replies.map(() => [403, 'role_required']),
+    );
+    expect((await client.delete(`/users/me/clients/${machine.id}`)).body.code).toBe('person_required');
     expect((await own.delete(`/files/${id}`)).status).toBe(204);
+  });
+
+  test('reads nothing that is for a person only', async () => {
+    const flow = await authorize(app, page, { scope: 'viewer' });
+    const client = createClient(app.url, (await redeem(app, flow)).body.access_token);
+    const personal = app.app.endpoints.filter(
+      ({ method, scope, role }) => method === 'GET' && scope === 'person' && role === 'viewer',
+    );
+    expect(personal.map(({ operationId }) => operationId)).toContain('getMyPersonalData');
+    for (const { path } of personal) {
+      const reply = await client.get(path);
+      expect([path, reply.status, reply.body.code]).toEqual([path, 403, 'person_required']);
+    }
   });
 
   test('with fewer roles than its user cannot receive by a webhook what it may not read', async () => {

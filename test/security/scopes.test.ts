@@ -46,6 +46,24 @@ test('each operation has a scope, and each scope an operation', () => {
   expect(SCOPES.filter((scope) => !used.has(scope))).toEqual([]);
 });
 
+/** Changes by viewers that an OAuth client with the rights of a viewer may make, too. */
+const FREE_FOR_CLIENTS: Readonly<Record<string, string>> = {
+  revokeToken: 'ends a token of its own',
+  postUserInfo: 'reads only, by a form',
+  deleteSession: 'ends the session of a cookie, which no client has',
+  validateWorkflow: 'stores nothing',
+};
+
+test('each change that viewers may make says what an OAuth client needs for it', () => {
+  const free = endpoints.filter(
+    ({ method, role, scope, clientRole }) =>
+      method !== 'GET' && role === 'viewer' && scope !== 'person' && clientRole === undefined,
+  );
+  expect(free.map(({ operationId }) => operationId).toSorted()).toEqual(
+    Object.keys(FREE_FOR_CLIENTS).toSorted(),
+  );
+});
+
 describe('a token', () => {
   test('may call what its scopes name, and nothing else', async () => {
     const wrong: string[] = [];

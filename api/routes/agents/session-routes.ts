@@ -104,6 +104,7 @@ export function sessionEndpoints(): Endpoint[] {
       summary: "Forget one of the caller's conversations with an agent",
       tags,
       role: 'viewer',
+      clientRole: 'builder',
       params: sessionParams,
       responses: { 204: null },
       handler: async (c) => {

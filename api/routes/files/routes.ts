@@ -210,6 +210,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Create a temporary link that downloads a file without a login',
       tags,
       role: 'viewer',
+      clientRole: 'builder',
       params: idParams,
       body: z.object({
         expires_in: z

@@ -330,6 +330,7 @@ function handoverEndpoints(): Endpoint[] {
     endpoint({
       ...common,
       role: 'viewer',
+      clientRole: 'approver',
       path: '/hitl/tasks/{id}/comments',
       operationId: 'commentHumanTask',
       summary: 'Comment on a human task',

@@ -130,6 +130,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
         '`ids`, or with `up_to` that one and all before it. What is read is not sent by mail any more.',
       tags,
       role: 'viewer',
+      clientRole: 'approver',
       scope: 'hitl:decide',
       body: z
         .object({ ids: z.array(uuid).max(200).optional(), up_to: uuid.optional() })
@@ -175,6 +176,7 @@ function settingsEndpoints({ env, mailer }: AppDeps): Endpoint[] {
         'Replaces all of it; what is left out has its default. The console always shows everything.',
       tags,
       role: 'viewer',
+      clientRole: 'builder',
       body: notificationSettings.meta({ id: 'NotificationSettingsRequest' }),
       record: settingsRecord,
       responses: { 200: settingsRecord },
