@@ -28,6 +28,8 @@ const CONFIGURATION_MS = 10 * 60_000;
 /** An unknown key is looked for again only this long after the last look. */
 const KEYS_COOL_MS = 10_000;
 const KEYS_MS = 10 * 60_000;
+/** Anybody can begin a log-in or send a log-out, so an issuer that failed is left alone this long. */
+const FAILURE_MS = 5_000;
 const CLOCK_TOLERANCE_SECONDS = 30;
 const MAX_KEPT = 200;
 const LOG_OUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
@@ -126,6 +128,8 @@ class KnownIssuers {
   readonly #fetch: IssuerFetch;
   readonly #keysCoolMs: number;
   readonly #known = new Map<string, Known>();
+  readonly #failed = new Map<string, { error: unknown; untilMs: number }>();
+  readonly #asked = new Map<string, Promise<Known>>();
 
   constructor(fetch: IssuerFetch, keysCoolMs: number) {
     this.#fetch = fetch;
@@ -136,6 +140,29 @@ class KnownIssuers {
     const key = keyOf(issuer);
     const kept = this.#known.get(key);
     if (kept !== undefined && kept.untilMs > Date.now()) return kept;
+    const failed = this.#failed.get(key);
+    if (failed !== undefined && failed.untilMs > Date.now()) throw failed.error;
+    // Those who come meanwhile wait for the same answer.
+    const asked = this.#asked.get(key) ?? this.#ask(key, issuer, kept);
+    this.#asked.set(key, asked);
+    return asked;
+  }
+
+  async #ask(key: string, issuer: IssuerAccess, kept: Known | undefined): Promise<Known> {
+    try {
+      const known = await this.#read(issuer, kept);
+      keep(this.#known, key, known);
+      this.#failed.delete(key);
+      return known;
+    } catch (error) {
+      keep(this.#failed, key, { error, untilMs: Date.now() + FAILURE_MS });
+      throw error;
+    } finally {
+      this.#asked.delete(key);
+    }
+  }
+
+  async #read(issuer: IssuerAccess, kept: Known | undefined): Promise<Known> {
     const { server, jwksUri } = await this.#discover(issuer);
     // The keys of an issuer stay known with it, so that a new configuration does not lift the bound on looks.
     const keys =
@@ -147,14 +174,11 @@ class KnownIssuers {
             cooldownDuration: this.#keysCoolMs,
             cacheMaxAge: KEYS_MS,
           });
-    const known = { server, keys, jwksUri, untilMs: Date.now() + CONFIGURATION_MS };
-    if (this.#known.size >= MAX_KEPT) this.#known.clear();
-    this.#known.set(key, known);
-    return known;
+    return { server, keys, jwksUri, untilMs: Date.now() + CONFIGURATION_MS };
   }
 
   forget(issuer: IssuerAccess): void {
-    this.#known.delete(keyOf(issuer));
+    for (const kept of [this.#known, this.#failed, this.#asked]) kept.delete(keyOf(issuer));
   }
 
   async #discover(issuer: IssuerAccess): Promise<{ server: oidc.ServerMetadata; jwksUri: string }> {
@@ -169,6 +193,11 @@ class KnownIssuers {
       if (endpoint !== undefined) checkPage(endpoint);
     return { server: { ...server }, jwksUri };
   }
+}
+
+function keep<T>(map: Map<string, T>, key: string, value: T): void {
+  if (map.size >= MAX_KEPT) map.clear();
+  map.set(key, value);
 }
 
 /** Browsers are sent there. */

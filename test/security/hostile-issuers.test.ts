@@ -238,3 +238,24 @@ test('an issuer at a private address that the operator does not allow is not ask
   expect(await page.text()).toContain('EGRESS_ALLOW');
   await strict.close();
 });
+
+test('an issuer that fails is left alone for a while, and a log-out does not tell why', async () => {
+  behaviour.discovery = () => ({ redirect: 'http://169.254.169.254/latest/meta-data' });
+  const name = await addIssuer();
+  const form = { headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+  const logOut = () => app.anonymous.post(`/auth/sso/${name}/logout`, 'logout_token=x.y.z', form);
+  const replies = [...(await Promise.all([logOut(), logOut(), logOut()])), await logOut()];
+  const refusal = { error: 'invalid_request', error_description: 'The logout token is not accepted.' };
+  expect(replies.map(({ status, body }) => [status, body])).toEqual(replies.map(() => [400, refusal]));
+  expect(await logIn(name)).toMatchObject(refused);
+  const looks = () => asked.filter((path) => path.endsWith('/openid-configuration')).length;
+  // The library looks at one address, or at two.
+  const after = looks();
+  expect(after).toBeLessThanOrEqual(2);
+  // An admin who has mended it need not wait.
+  behaviour = {};
+  const { body: listed } = await admin.get('/identity-issuers?limit=200');
+  const { id } = listed.find((issuer: { name: string }) => issuer.name === name);
+  expect((await admin.post(`/identity-issuers/${id}/check`)).status).toBe(200);
+  expect((await logIn(name)).status).toBe(303);
+});

@@ -205,7 +205,8 @@ function backChannelEndpoint({ encryption, identities }: Deps): Endpoint {
         });
       } catch (error) {
         if (!(error instanceof IdentityRefusal)) throw error;
-        const body = { error: 'invalid_request', error_description: error.message };
+        // Anybody may ask, and the reason may name servers of the inside.
+        const body = { error: 'invalid_request', error_description: 'The logout token is not accepted.' };
         return { status: 400, body, headers: { 'Cache-Control': 'no-store' } };
       }
       return { status: 200, headers: { 'Cache-Control': 'no-store' } };
