@@ -70,8 +70,8 @@ const password = command({
 const verify = command({
   brief: 'Show again who you are; for five minutes you may then create tokens, set secrets and change roles',
   details:
-    'Asks for the password, and for a code of your authenticator app, or a recovery code, if you have a second ' +
-    'factor; with --code for the code only.',
+    'Asks for the password, and for a code of your authenticator app, or a recovery code, if you have a ' +
+    'second factor; with --code for the code only.',
   flags: {
     code: flag('By a code instead of the password'),
     passwordStdin: flag('Read the password from standard input; else it is asked for'),

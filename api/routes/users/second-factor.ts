@@ -301,8 +301,8 @@ function stepUpEndpoints(deps: Deps): Endpoint[] {
       summary:
         'Show again who you are, by one of these; for 5 minutes the session counts as freshly logged in',
       description:
-        'With a second factor, a password alone is refused: 403 `mfa_required` with `methods`. Wrong answers ' +
-        'are limited to ten in 15 minutes, then 429. A passkey needs its `challenge`.',
+        'With a second factor, a password alone is refused: 403 `mfa_required` with `methods`. Wrong ' +
+        'answers are limited to ten in 15 minutes, then 429. A passkey needs its `challenge`.',
       tags,
       role: 'viewer',
       body: z.object({
@@ -343,7 +343,8 @@ async function verify(
     const own = found?.user_id === actor.id ? found : null;
     if (own) await useChallenge(tx, own);
     const by = { userId: actor.id, address, challenge: own?.challenge ?? null };
-    const isPasswordRight = fits === null || (await settleLogin(tx, passwordAttempts(actor.id, address), fits));
+    const isPasswordRight =
+      fits === null || (await settleLogin(tx, passwordAttempts(actor.id, address), fits));
     const needsProof = fits === null || hasProof;
     const isRight =
       isPasswordRight &&
