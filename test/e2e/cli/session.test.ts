@@ -3,9 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
 
-import { startTestApp, type TestApp } from '../../support/app.ts';
-import { cliUser, type CliUser } from '../../support/cli.ts';
+import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
+import { cliOnTerminal, cliUser, noTerminal, type CliUser } from '../../support/cli.ts';
+import { testUnless } from '../../support/outside.ts';
 import { until } from '../../support/platform.ts';
 
 const password = 'correct horse battery staple';
@@ -164,6 +166,31 @@ test('somebody verifies who they are without a terminal, by a password on standa
   expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.not.stringContaining('Log in first')]);
   expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining('together with --code')]);
   expect([neither.exitCode, neither.stderr]).toEqual([2, expect.stringContaining('--password-stdin')]);
+});
+
+testUnless(noTerminal)('whoever has a second factor is asked for a code after the password', async () => {
+  const admin = await app.as('admin');
+  const eve = { username: 'eve', email: 'eve@example.com', password, roles: ['builder'] };
+  expect((await admin.post('/users', eve)).status).toBe(201);
+  const { body: tokens } = await app.anonymous.post('/auth/token', { username: 'eve', password });
+  const own = createClient(app.url, tokens.access_token);
+  const { secret } = (await own.post('/users/me/totp')).body;
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  const { recovery_codes: codes } = (await own.post('/users/me/totp/confirm', { code })).body;
+  const verify = cliOnTerminal('session verify', {
+    CADENZA_URL: app.url,
+    CADENZA_TOKEN: tokens.access_token,
+  });
+  const asks = (question: string) =>
+    until(
+      async () => verify.seen(),
+      (text) => text.includes(question),
+    );
+  await asks('Password');
+  verify.press(`${password}\r`);
+  await asks('Code of the authenticator app');
+  verify.press(`${codes[0]}\r`);
+  expect([await verify.ended, verify.seen()]).toEqual([0, expect.stringContaining('Verified')]);
 });
 
 test('status and doctor show server, user and health', async () => {
