@@ -257,8 +257,8 @@ export async function removeFactors(
 }
 
 /**
- * Notes that the session's user has just shown a second factor again, or a password if there is no factor. The second factor gives
- * a session that waits for it its full rights.
+ * Notes that the session's user has just shown a second factor again, or a password if there is no factor.
+ * The second factor gives a session that waits for it its full rights.
  */
 export async function noteVerified(
   em: EntityManager,
