@@ -1,7 +1,8 @@
 import { isRecord } from '../contracts/is-record.ts';
 import type { RunActivities } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
-import { defaultLimits, ExpressionError, template } from '../language/expressions/index.ts';
+import { ExpressionBudget } from '../domain/expression-budget.ts';
+import { ExpressionError, template } from '../language/expressions/index.ts';
 import type { CallDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';
 import { declaredSecrets, withDeferred } from './secret-arguments.ts';
@@ -59,19 +60,14 @@ function policyOf(args: Record<string, unknown>): unknown {
 
 /** Steps of all conditions of one call, a few seconds of the worker's time. */
 const MAX_CONDITION_STEPS = 20_000_000;
+const MAX_CONDITION_MS = 10_000;
 
 /** Tests conditions of a subscription: everything except false and null is true in jq. */
 function conditionsOf(scope: Record<string, unknown>): (condition: string, value: unknown) => boolean {
-  let steps = MAX_CONDITION_STEPS;
-  const meter = (spent: number): void => void (steps -= spent);
+  const budget = new ExpressionBudget({ steps: MAX_CONDITION_STEPS, ms: MAX_CONDITION_MS });
   return (condition, value) => {
     try {
-      const left = Math.max(1, steps);
-      const limits = {
-        steps: Math.min(defaultLimits.steps, left),
-        regexSteps: Math.min(defaultLimits.regexSteps, left),
-      };
-      const options = { variables: scope, clock: () => new Date(), limits, meter };
+      const options = { variables: scope, clock: () => new Date(), ...budget.options };
       const result: unknown = template(condition, { mode: 'loose' }).first(value, options);
       return result !== false && result !== null && result !== undefined;
     } catch (error) {

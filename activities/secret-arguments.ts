@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { CallHttpInput } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
 import { pointerTokens } from '../contracts/json-pointer.ts';
+import { callBudget } from '../domain/expression-budget.ts';
 import { ExpressionError, template } from '../language/expressions/index.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -159,7 +160,11 @@ function numbersIn(secrets: unknown): string[] {
 
 function evaluate(expression: string, variables: Scope, mode: 'strict' | 'loose' = 'strict'): unknown {
   try {
-    return template(expression, { mode }).first(variables['input'], { variables, clock: () => new Date() });
+    return template(expression, { mode }).first(variables['input'], {
+      ...callBudget().options,
+      variables,
+      clock: () => new Date(),
+    });
   } catch (error) {
     // The message could quote the secret.
     if (error instanceof ExpressionError)

@@ -124,6 +124,11 @@ export interface RunArgs {
   max_events?: number;
   /** Absent for runs without short calls, such as those of earlier code. */
   short_calls?: ShortCallRules;
+  /**
+   * Expressions take more steps for longer texts and larger objects. Absent for runs of earlier code, which
+   * counted no sizes: their replay has to count as they did.
+   */
+  counts_sizes?: true;
   /** The task queue of processes that need a container engine; absent: the run's own. */
   process_queue?: string;
   /** Interpreter state carried over a continue-as-new. */

@@ -2,7 +2,7 @@
  * What an HTTP service says about a job that takes long: whether it still runs, and how it ended. Services
  * differ in their words; configurations of agents can say what theirs are (docs/agents.md#long-jobs).
  */
-import { compile, type Limits } from './expressions/index.ts';
+import { compile, type Environment } from './expressions/index.ts';
 import { isRecord } from '../contracts/is-record.ts';
 
 /** Parts of the `async` of an agent's configuration, and its `response`. */
@@ -22,6 +22,11 @@ export interface JobAnswer {
   status: number;
   headers: Record<string, string>;
   body: unknown;
+}
+
+/** What the rules may cost together. */
+interface Budget {
+  readonly options: Environment;
 }
 
 export type JobState = 'running' | 'succeeded' | 'failed';
@@ -46,8 +51,8 @@ const MAX_ERROR = 1_000;
  * Without a state in the answer, 202 means that the job runs, and any other status that it has succeeded.
  * Throws an error of jq.
  */
-export function jobStateOf(rules: JobRules, answer: JobAnswer, limits?: Partial<Limits>): JobState {
-  const word = wordOf(rules, answer, limits);
+export function jobStateOf(rules: JobRules, answer: JobAnswer, budget?: Budget): JobState {
+  const word = wordOf(rules, answer, budget);
   if (word === null) return answer.status === 202 ? 'running' : 'succeeded';
   const among = (words: readonly string[]): boolean => words.some((one) => plain(one) === word);
   if (among(rules.succeeded ?? []) || (rules.succeeded === undefined && among(SUCCEEDED))) return 'succeeded';
@@ -55,9 +60,9 @@ export function jobStateOf(rules: JobRules, answer: JobAnswer, limits?: Partial<
   return 'running';
 }
 
-function wordOf({ state }: JobRules, answer: JobAnswer, limits?: Partial<Limits>): string | null {
+function wordOf({ state }: JobRules, answer: JobAnswer, budget?: Budget): string | null {
   if (state !== undefined) {
-    const value = evaluate(state, answer.body, answer, limits);
+    const value = evaluate(state, answer.body, answer, budget);
     return typeof value === 'boolean' ? (value ? 'done' : 'running') : plainOrNull(value);
   }
   const { body } = answer;
@@ -82,8 +87,8 @@ function plain(word: string): string {
 }
 
 /** The output of a job that has succeeded. Throws an error of jq. */
-export function jobOutputOf({ response }: JobRules, answer: JobAnswer, limits?: Partial<Limits>): unknown {
-  if (response !== undefined && response !== null) return evaluateRule(response, answer.body, answer, limits);
+export function jobOutputOf({ response }: JobRules, answer: JobAnswer, budget?: Budget): unknown {
+  if (response !== undefined && response !== null) return evaluateRule(response, answer.body, answer, budget);
   const { body } = answer;
   if (!isRecord(body)) return body;
   const key = OUTPUT_KEYS.find((one) => body[one] !== undefined && body[one] !== null);
@@ -91,8 +96,8 @@ export function jobOutputOf({ response }: JobRules, answer: JobAnswer, limits?: 
 }
 
 /** Why a job has failed, in the words of the service; empty if it says nothing. */
-export function jobErrorOf({ error }: JobRules, answer: JobAnswer, limits?: Partial<Limits>): string {
-  const said = error === undefined ? firstText(answer.body) : evaluate(error, answer.body, answer, limits);
+export function jobErrorOf({ error }: JobRules, answer: JobAnswer, budget?: Budget): string {
+  const said = error === undefined ? firstText(answer.body) : evaluate(error, answer.body, answer, budget);
   const text = typeof said === 'string' ? said : said === null ? '' : JSON.stringify(said);
   return text.slice(0, MAX_ERROR);
 }
@@ -108,34 +113,24 @@ function firstText(value: unknown, depth = 0): string {
 }
 
 /** jq, or an object whose strings contain `${ … }`; `$response` is the whole answer. */
-export function evaluateRule(
-  rule: unknown,
-  content: unknown,
-  response: unknown,
-  limits?: Partial<Limits>,
-): unknown {
+export function evaluateRule(rule: unknown, content: unknown, response: unknown, budget?: Budget): unknown {
   return typeof rule === 'string'
-    ? evaluate(rule, content, response, limits)
-    : evaluateObject(rule, content, response, limits);
+    ? evaluate(rule, content, response, budget)
+    : evaluateObject(rule, content, response, budget);
 }
 
 /** A bare jq expression, or one `${ … }`. */
-function evaluate(source: string, content: unknown, response: unknown, limits?: Partial<Limits>): unknown {
+function evaluate(source: string, content: unknown, response: unknown, budget?: Budget): unknown {
   const bare = /^\s*\$\{([\s\S]*)\}\s*$/.exec(source)?.[1] ?? source;
   const program = compile(bare, { variables: ['response'] });
-  return program.first(content, { variables: { response }, ...(limits === undefined ? {} : { limits }) });
+  return program.first(content, { variables: { response }, ...budget?.options });
 }
 
-function evaluateObject(
-  rule: unknown,
-  content: unknown,
-  response: unknown,
-  limits?: Partial<Limits>,
-): unknown {
-  if (typeof rule === 'string') return rule.includes('${') ? evaluate(rule, content, response, limits) : rule;
+function evaluateObject(rule: unknown, content: unknown, response: unknown, budget?: Budget): unknown {
+  if (typeof rule === 'string') return rule.includes('${') ? evaluate(rule, content, response, budget) : rule;
   if (typeof rule !== 'object' || rule === null) return rule;
-  if (Array.isArray(rule)) return rule.map((item) => evaluateObject(item, content, response, limits));
+  if (Array.isArray(rule)) return rule.map((item) => evaluateObject(item, content, response, budget));
   return Object.fromEntries(
-    Object.entries(rule).map(([key, item]) => [key, evaluateObject(item, content, response, limits)]),
+    Object.entries(rule).map(([key, item]) => [key, evaluateObject(item, content, response, budget)]),
   );
 }

@@ -165,6 +165,7 @@ function runArgs(
     start: run,
     run_url: `${baseUrl}/runs/${run.run_id}`,
     search_attributes: attributes,
+    counts_sizes: true,
     ...(maxEvents === undefined ? {} : { max_events: maxEvents }),
     ...(shortCallMs > 0 ? { short_calls: { version: 3, hand_over_ms: shortCallMs } } : {}),
     ...(processQueue === undefined ? {} : { process_queue: processQueue }),

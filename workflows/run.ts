@@ -27,6 +27,7 @@ import { runSignal, runStatusQuery, SEARCH_ATTRIBUTES, type RunArgs } from '../c
 import { standardError, type DslError } from '../contracts/dsl-error.ts';
 import { endExecution } from './end-execution.ts';
 import { closing, writing } from './interpreter/activities.ts';
+import { countSizes } from './interpreter/effort.ts';
 import { enterAgent } from './interpreter/enter-agent.ts';
 import { Execution } from './interpreter/execution.ts';
 import { fetchFiles } from './interpreter/fetch-files.ts';
@@ -62,6 +63,7 @@ export async function run(args: RunArgs): Promise<void> {
 
 async function execute(args: RunArgs, cancelRequested: Promise<never>): Promise<void> {
   const { start } = args;
+  if (args.counts_sizes === true) countSizes();
   const state = stateOf(args);
   const describe = describer(args);
   const execution = new Execution(start, state, {

@@ -16,6 +16,7 @@ import {
 import { Fault, fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { ApiConfiguration } from '../../contracts/agent-kinds/api.ts';
+import { callBudget } from '../../domain/expression-budget.ts';
 import type { AgentCall } from '../../domain/ports.ts';
 import type { EgressResponse } from '../egress/egress.ts';
 import type { Sensitive } from '../secrets/sensitive.ts';
@@ -75,7 +76,7 @@ export function statusUrlOf(
   } else {
     const body = contentOf(answer, () => null);
     found = evaluated('status_url', sensitive, () =>
-      evaluateRule(rule, body, { status: answer.status, headers, body }),
+      evaluateRule(rule, body, { status: answer.status, headers, body }, callBudget()),
     );
   }
   if (typeof found !== 'string' || found === '' || !URL.canParse(found, answer.url)) return null;
@@ -98,11 +99,11 @@ export function endOfJob(
 ): { output: unknown } | null {
   const rules = rulesOf(configuration);
   const seen = jobAnswerOf(answer, sensitive);
-  const state = evaluated('async', sensitive, () => jobStateOf(rules, seen));
+  const state = evaluated('async', sensitive, () => jobStateOf(rules, seen, callBudget()));
   if (state === 'running') return null;
   if (state === 'succeeded')
-    return { output: evaluated('response', sensitive, () => jobOutputOf(rules, seen)) };
-  const reason = evaluated('async', sensitive, () => jobErrorOf(rules, seen));
+    return { output: evaluated('response', sensitive, () => jobOutputOf(rules, seen, callBudget())) };
+  const reason = evaluated('async', sensitive, () => jobErrorOf(rules, seen, callBudget()));
   throw fault('communication', `The job has failed${reason === '' ? '' : `: ${reason}`}`, { status: 502 });
 }
 

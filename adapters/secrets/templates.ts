@@ -5,6 +5,7 @@
 import { template } from '../../language/expressions/index.ts';
 import { fault } from '../../contracts/fault.ts';
 import { fillPlaceholders } from '../../contracts/placeholders.ts';
+import { callBudget, type ExpressionBudget } from '../../domain/expression-budget.ts';
 import { splitTemplate } from '../../language/split-template.ts';
 import type { Sensitive } from './sensitive.ts';
 
@@ -21,15 +22,18 @@ export function renderTemplate(
   sensitive: Sensitive,
   name: string,
   given: Readonly<Record<string, unknown>> = {},
+  budget = callBudget(),
 ): unknown {
-  if (typeof stored === 'string') return renderText(stored, input, sensitive, name, given);
+  if (typeof stored === 'string') return renderText(stored, input, sensitive, name, given, budget);
   if (typeof stored !== 'object' || stored === null) return stored;
   if (Array.isArray(stored))
-    return stored.map((item, index) => renderTemplate(item, input, sensitive, `${name}/${index}`, given));
+    return stored.map((item, index) =>
+      renderTemplate(item, input, sensitive, `${name}/${index}`, given, budget),
+    );
   return Object.fromEntries(
     Object.entries(stored).map(([key, item]) => [
       key,
-      renderTemplate(item, input, sensitive, `${name}/${key}`, given),
+      renderTemplate(item, input, sensitive, `${name}/${key}`, given, budget),
     ]),
   );
 }
@@ -50,6 +54,7 @@ function renderText(
   sensitive: Sensitive,
   name: string,
   given: Readonly<Record<string, unknown>>,
+  budget: ExpressionBudget,
 ): unknown {
   if (!text.includes('${')) return sensitive.fill(text);
   const variables: Record<string, unknown> = { ...given };
@@ -68,6 +73,7 @@ function renderText(
     .join('');
   try {
     const value = template(source, { mode: 'strict', variables: Object.keys(variables) }).first(input, {
+      ...budget.options,
       variables,
     });
     // jq may have changed the secret's form, for example with @base64.

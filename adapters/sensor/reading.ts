@@ -1,6 +1,7 @@
 /** What a message of a device means: JSON, a text, or bytes, which become a file. */
 import { fault } from '../../contracts/fault.ts';
 import { compile } from '../../language/expressions/index.ts';
+import { callBudget } from '../../domain/expression-budget.ts';
 import type { CallFiles } from '../../domain/ports.ts';
 import { isTextual } from '../http/media-types.ts';
 import type { Sensitive } from '../secrets/sensitive.ts';
@@ -34,7 +35,7 @@ export function createReader(
     if (rule === null) return content;
     try {
       // Redact before the rule as well, because the rule could cut a secret into unrecognisable pieces.
-      return rule.first(sensitive.clean(content)) ?? null;
+      return rule.first(sensitive.clean(content), callBudget().options) ?? null;
     } catch (error) {
       throw fault(
         'expression',

@@ -1,6 +1,7 @@
 /** The images of an invocation: found in its input, loaded by us, checked by their content. */
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import { callBudget } from '../../domain/expression-budget.ts';
 import type { AgentCall } from '../../domain/ports.ts';
 import { compile } from '../../language/expressions/index.ts';
 import { reserveAnswer } from '../egress/answer-memory.ts';
@@ -43,7 +44,7 @@ function imagesChosen(input: unknown, expression: string): GivenFile[] {
   const source = /^\s*\$\{([\s\S]*)\}\s*$/.exec(expression)?.[1] ?? expression;
   let value: unknown;
   try {
-    value = compile(`[${source}\n] | flatten`).first(input);
+    value = compile(`[${source}\n] | flatten`).first(input, callBudget().options);
   } catch (error) {
     const reason = error instanceof Error ? error.message : '';
     throw fault('expression', `"images" of the agent's configuration cannot be evaluated: ${reason}`, {

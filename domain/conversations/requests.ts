@@ -3,6 +3,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import type { ApprovalRequest, ToolRequest } from '../../contracts/tool-loop.ts';
 import { template, type Json } from '../../language/expressions/index.ts';
 import { describeViolations, violations } from '../../language/schema/validate-json.ts';
+import { requestBudget, type ExpressionBudget } from '../expression-budget.ts';
 import type { ModelTurnResult } from '../ports.ts';
 import type { StoredTool } from './tools.ts';
 
@@ -19,6 +20,7 @@ export function checkRequests(
   calls: ModelTurnResult['calls'],
   conversation: ApprovalRequest['conversation'],
 ): ToolRequest[] {
+  const budget = requestBudget();
   return calls.map((call, index) => {
     const position = tools.findIndex(({ name }) => name === call.name);
     const tool = tools[position];
@@ -31,7 +33,7 @@ export function checkRequests(
     const problem = index >= MAX_CALLS ? `A turn may call ${MAX_CALLS} tools.` : problemOf(tools, tool, call);
     if (problem !== null || !tool)
       return { ...request, arguments: shortened(call.arguments), problem: problem ?? '' };
-    if (!needsApproval(tool.approval, call.arguments)) return request;
+    if (!needsApproval(tool.approval, call.arguments, budget)) return request;
     const approval = { form: formOf(tool, call.arguments), description: tool.description, conversation };
     return { ...request, approval };
   });
@@ -61,12 +63,12 @@ function shortened(value: unknown): unknown {
 }
 
 /** Fails closed: only an expression that is exactly false lets the call go on without a person. */
-function needsApproval(approval: string, given: unknown): boolean {
+function needsApproval(approval: string, given: unknown, budget: ExpressionBudget): boolean {
   if (approval === 'never') return false;
   if (approval === 'always') return true;
   try {
     // Parsed from JSON.
-    return template(approval, { mode: 'loose' }).first(given as Json) !== false;
+    return template(approval, { mode: 'loose' }).first(given as Json, budget.options) !== false;
   } catch {
     return true;
   }

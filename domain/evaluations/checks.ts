@@ -1,5 +1,6 @@
 /** What an output is checked by: expressions of users, so what one evaluation may cost is limited. */
 import { ExpressionError, template, type Program } from '../../language/expressions/index.ts';
+import { overdueAfter } from '../expression-budget.ts';
 
 export interface Check {
   name?: string | undefined;
@@ -9,6 +10,8 @@ export interface Check {
 
 /** Steps of one expression. */
 const LIMITS = { steps: 100_000, regexSteps: 200_000 };
+/** Of one expression, in case that steps of some kind take long. */
+const MAX_MS = 250;
 /** Steps for all cases and versions of one evaluation. */
 const MAX_STEPS = 20_000_000;
 /** An expression also takes the time of some steps to begin, or to compile. */
@@ -56,6 +59,7 @@ export class CheckEffort {
       variables: { input: variables.input ?? null, expected: variables.expected ?? null },
       clock: () => new Date(),
       limits,
+      isOverdue: overdueAfter(MAX_MS),
       meter: (steps) => (this.#left -= steps),
     });
   }

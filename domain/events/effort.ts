@@ -1,12 +1,15 @@
 /** Evaluates what filters of events say. Users write them, so what one match may cost is limited. */
 import { correlationText } from '../../contracts/listening.ts';
 import { compile, ExpressionError, template, type Program } from '../../language/expressions/index.ts';
+import { overdueAfter } from '../expression-budget.ts';
 import { storable } from '../storable.ts';
 
 export type Attributes = Record<string, unknown>;
 
 /** Steps of one expression. */
 const LIMITS = { steps: 50_000, regexSteps: 200_000 };
+/** Of one expression, in case that steps of some kind take long. */
+const MAX_MS = 100;
 /** Steps for one event of one listener, however many filters and expressions it has. */
 const MAX_STEPS = 500_000;
 /** An evaluation also takes the time of some steps to begin, or to compile. */
@@ -65,8 +68,9 @@ function firstOutput(
   if (!effort.spend(EVALUATION_STEPS)) return null;
   const { limits } = effort;
   const meter = (steps: number): void => void effort.spend(steps);
+  const isOverdue = overdueAfter(MAX_MS);
   try {
-    return compiled().first(input, { variables, clock: () => new Date(), limits, meter });
+    return compiled().first(input, { variables, clock: () => new Date(), limits, meter, isOverdue });
   } catch (error) {
     if (error instanceof ExpressionError) return null;
     throw error;

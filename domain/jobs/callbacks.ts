@@ -5,12 +5,10 @@ import type { EntityManager } from '../../db/orm.ts';
 import { ExpressionError } from '../../language/expressions/index.ts';
 import { jobErrorOf, jobOutputOf, jobStateOf, type JobAnswer } from '../../language/job-answer.ts';
 import { invalid } from '../errors.ts';
+import { requestBudget } from '../expression-budget.ts';
 import { callbackVoid } from './callback-token.ts';
 import { closeLeft, digestOf, finishJob } from './finish.ts';
 import { findJob, isLeft, lockJob, type JobRow } from './job.ts';
-
-/** Steps of the expressions of an agent's configuration on what a callback brings. */
-const LIMITS = { steps: 500_000, regexSteps: 500_000 };
 
 /** What a callback says. */
 export type Told = { state: 'running' } | { output: unknown } | { error: unknown };
@@ -51,11 +49,12 @@ export function readCallback({ configuration }: JobRow, body: Record<string, unk
     throw invalid([{ pointer: '/output', code: 'required', message }]);
   }
   const answer: JobAnswer = { status: 200, headers: {}, body };
+  const budget = requestBudget();
   try {
-    const state = jobStateOf(rules, answer, LIMITS);
+    const state = jobStateOf(rules, answer, budget);
     if (state === 'running') return { state };
-    if (state === 'failed') return { error: jobErrorOf(rules, answer, LIMITS) || 'The job has failed' };
-    return { output: jobOutputOf(rules, answer, LIMITS) };
+    if (state === 'failed') return { error: jobErrorOf(rules, answer, budget) || 'The job has failed' };
+    return { output: jobOutputOf(rules, answer, budget) };
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     const message = `does not fit the expressions of the agent's configuration: ${error.message}`;

@@ -7,7 +7,8 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { own } from '../../language/definition/problems.ts';
 import type { Resource, ResourceReference } from '../../language/definition/resources.ts';
 import { validateDefinition, type Problem } from '../../language/definition/validate.ts';
-import { template } from '../../language/expressions/index.ts';
+import { ExpressionError, template } from '../../language/expressions/index.ts';
+import { requestBudget, type ExpressionBudget } from '../expression-budget.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { ResourceFetcher } from '../ports.ts';
 import { storable } from '../storable.ts';
@@ -179,8 +180,9 @@ async function evaluated(
   if (!JSON.stringify(policy ?? null).includes('${')) return policy;
   const secrets: Record<string, unknown> = {};
   for (const name of declared) secrets[name] = secretValue(await secret(name));
+  const budget = requestBudget();
   const walk = (value: unknown): unknown => {
-    if (typeof value === 'string') return value.includes('${') ? evaluate(value, secrets) : value;
+    if (typeof value === 'string') return value.includes('${') ? evaluate(value, secrets, budget) : value;
     if (Array.isArray(value)) return value.map(walk);
     if (!isRecord(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
@@ -198,13 +200,16 @@ function secretValue(value: string | null): unknown {
   }
 }
 
-function evaluate(text: string, secrets: Record<string, unknown>): unknown {
+function evaluate(text: string, secrets: Record<string, unknown>, budget: ExpressionBudget): unknown {
   try {
     return template(text, { mode: 'strict' }).first(null, {
+      ...budget.options,
       variables: { secrets },
       clock: () => new Date(),
     });
-  } catch {
+  } catch (error) {
+    if (error instanceof ExpressionError && error.kind === 'limit')
+      throw fault('expression', 'an expression of its authentication takes too long');
     // The message could quote a secret.
     throw fault('expression', 'an expression of its authentication failed: it can read $secrets only');
   }

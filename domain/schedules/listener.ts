@@ -8,7 +8,9 @@ import { arrayLiteral } from '../../db/sql.ts';
 import { listenerSpec } from '../../language/definition/listening.ts';
 import type { EventConsumptionStrategy } from '../../language/definition/model.ts';
 import { ExpressionError, template } from '../../language/expressions/index.ts';
+import { invalid } from '../errors.ts';
 import { insertKeys, NOTHING_YET, type ListenerRow } from '../events/listener-rows.ts';
+import { requestBudget } from '../expression-budget.ts';
 
 /**
  * Replaces the listener, and forgets the starts that lack events; those that have all and wait go on waiting.
@@ -66,16 +68,21 @@ async function indexListener(
   await insertKeys(em, row, [...new Set(workflow?.senders ?? [])]);
 }
 
-/** Null if it can take no event, because a correlation expects nothing. */
+/** Null if it can take no event, because a correlation expects nothing. @throws 422 if that takes too long */
 function specOf(on: Record<string, unknown>): ListenerSpec | null {
+  const budget = requestBudget();
   try {
     // The definition was checked when it was saved.
     return listenerSpec(on as unknown as EventConsumptionStrategy, {
-      resolve: (text) => template(text, { mode: 'strict' }).first(null),
+      resolve: (text) => template(text, { mode: 'strict' }).first(null, budget.options),
       variables: {},
       once: false,
     });
   } catch (error) {
+    if (error instanceof ExpressionError && error.kind === 'limit') {
+      const message = `what a correlation expects takes too long: ${error.message}`;
+      throw invalid([{ pointer: '/definition/schedule/on', code: 'expression', message }]);
+    }
     if (error instanceof ExpressionError || (error instanceof Error && error.name === 'Error')) return null;
     throw error;
   }

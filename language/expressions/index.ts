@@ -13,7 +13,7 @@ import { parseTemplate, type TemplateMode } from './template.ts';
 export { analyze } from './analyze.ts';
 export { ExpressionError } from './errors.ts';
 export { defaultLimits, type Limits } from './runtime.ts';
-export type { Program } from './program.ts';
+export type { Environment, Program } from './program.ts';
 export type { TemplateMode } from './template.ts';
 export type { Json } from './values/json-types.ts';
 

@@ -2,20 +2,30 @@
 import { Break, ExpressionError, locate, Raise } from './errors.ts';
 import { exceededHostLimit } from './host-limits.ts';
 import { finish, type Allowance } from './output.ts';
-import { defaultLimits, exceed, runtime, type Limits } from './runtime.ts';
+import { defaultLimits, exceed, runtime, startSteps, type Limits } from './runtime.ts';
 import type { Code } from './compiler/code.ts';
 import { toText } from './values/json.ts';
 import type { Json } from './values/json-types.ts';
 
 const { rt } = runtime;
 
-interface Environment {
+export interface Environment {
   /** Values of the variables, by name without `$`. Plain JSON; never changed. */
   variables?: Record<string, unknown>;
   /** Source of `now`. Without it `now` is an error. */
   clock?: () => Date;
   /** Budgets that differ from the defaults. */
   limits?: Partial<Limits>;
+  /**
+   * False does not count the sizes of texts and objects, as the code before did not: a run in flight has to
+   * count as it began.
+   */
+  countsSizes?: boolean;
+  /**
+   * Asked after every few thousand steps, where nothing has to be deterministic: true ends the evaluation
+   * with a limit error. None in workflow code.
+   */
+  isOverdue?: () => boolean;
   /** Called after the evaluation with the number of steps, including those of regexes. */
   meter?: (steps: number) => void;
 }
@@ -35,10 +45,11 @@ function run<T>(source: string, env: Environment | undefined, body: (allowance: 
   const saved = { ...rt };
   const limits = env?.limits ? { ...defaultLimits, ...env.limits } : defaultLimits;
   rt.limits = limits;
-  rt.stepsLeft = limits.steps;
+  startSteps(limits.steps, env?.isOverdue);
   rt.regexStepsLeft = limits.regexSteps;
   rt.recursion = 0;
   rt.at = 0;
+  rt.countsSizes = env?.countsSizes ?? true;
   rt.nonFinite = false;
   rt.variables = env?.variables ?? none;
   rt.clock = env?.clock;
@@ -47,7 +58,7 @@ function run<T>(source: string, env: Environment | undefined, body: (allowance: 
   } catch (error) {
     throw toExpressionError(source, error);
   } finally {
-    env?.meter?.(limits.steps - rt.stepsLeft + limits.regexSteps - rt.regexStepsLeft);
+    env?.meter?.(limits.steps - rt.stepsLeft - rt.stepsKept + limits.regexSteps - rt.regexStepsLeft);
     Object.assign(rt, saved);
   }
 }

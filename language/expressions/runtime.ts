@@ -41,11 +41,18 @@ export const defaultLimits: Limits = {
 };
 
 export interface Runtime {
+  /** Steps at hand; below zero, `takeSteps` has to be called. */
   stepsLeft: number;
+  /** Steps of the budget that are not at hand yet. */
+  stepsKept: number;
+  /** Whether the evaluation has taken too long. */
+  isOverdue: (() => boolean) | undefined;
   regexStepsLeft: number;
   recursion: number;
   /** Offset in the source of the operation that runs, for the place of an error. */
   at: number;
+  /** Whether work on long texts and large containers is counted by its size. */
+  countsSizes: boolean;
   /** Set when an operation made NaN or an infinity, which must not leave the package. */
   nonFinite: boolean;
   limits: Limits;
@@ -55,9 +62,12 @@ export interface Runtime {
 
 const rt: Runtime = {
   stepsLeft: Infinity,
+  stepsKept: 0,
+  isOverdue: undefined,
   regexStepsLeft: Infinity,
   recursion: 0,
   at: 0,
+  countsSizes: true,
   nonFinite: false,
   limits: defaultLimits,
   variables: {},
@@ -93,8 +103,53 @@ export function exceed(limit: keyof Limits, message?: string): never {
 
 /** Counts `n` steps. */
 export function tick(n: number): void {
-  if ((rt.stepsLeft -= n) < 0) exceed('steps');
+  if ((rt.stepsLeft -= n) < 0) takeSteps();
 }
+
+/** Steps between two looks at the time. */
+const STEPS_AT_HAND = 5_000;
+
+/** Gives the evaluation its first steps: all, unless its time is limited. */
+export function startSteps(steps: number, isOverdue: (() => boolean) | undefined): void {
+  rt.isOverdue = isOverdue;
+  rt.stepsLeft = isOverdue ? Math.min(steps, STEPS_AT_HAND) : steps;
+  rt.stepsKept = steps === rt.stepsLeft ? 0 : steps - rt.stepsLeft;
+}
+
+/** Called when the steps at hand are used up: takes more, or raises the error of the exhausted budget. */
+export function takeSteps(): void {
+  if (rt.stepsKept > 0 && rt.isOverdue?.() === true) {
+    rt.stepsKept = 0;
+    exceed('steps', 'limit exceeded: the expression takes too long');
+  }
+  const taken = Math.min(rt.stepsKept, Math.max(STEPS_AT_HAND, -rt.stepsLeft));
+  rt.stepsKept -= taken;
+  rt.stepsLeft += taken;
+  if (rt.stepsLeft < 0) exceed('steps');
+}
+
+/**
+ * Counts work in proportion to a size, before it is done: a step for each 2^`shift` characters or elements,
+ * which should take about as long as any other step, half a microsecond.
+ */
+export function tickSize(size: number, shift: number): void {
+  const steps = size >> shift;
+  if (steps > 0 && rt.countsSizes) tick(steps);
+}
+
+/** Shifts for `tickSize`, by what is done with each character or element. */
+export const SHIFT = Object.freeze({
+  /** The host copies, compares or searches memory. */
+  memory: 8,
+  /** A loop looks at it. */
+  scan: 5,
+  /** It is copied within an array. */
+  copy: 3,
+  /** It is written in another form, or is a key. */
+  write: 2,
+  /** It is parsed, or becomes a value of its own. */
+  build: 1,
+});
 
 /**
  * Counts a value that is put into an array or object, or made at once: a long text takes memory more than

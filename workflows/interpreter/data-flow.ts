@@ -3,7 +3,7 @@ import { ExpressionError, template } from '../../language/expressions/index.ts';
 import type { DataSchema } from '../../language/definition/model.ts';
 import { describeViolations, violations } from '../../language/schema/validate-json.ts';
 import { readClock } from './clock.ts';
-import { limitsNow, spend } from './effort.ts';
+import { effortNow, spend } from './effort.ts';
 import { fault } from './fault.ts';
 import { bounded } from './size.ts';
 
@@ -75,7 +75,7 @@ function run(source: string, mode: 'strict' | 'loose', input: unknown, at: At): 
     return template(source, { mode }).first(input, {
       variables: at.variables,
       clock,
-      limits: limitsNow(),
+      ...effortNow(),
       meter: spend,
     });
   } catch (error) {

@@ -4,7 +4,7 @@
  * workflow task, which Temporal would then repeat forever, and no other run of the worker would progress
  * meanwhile.
  */
-import { defaultLimits, type Limits } from '../../language/expressions/index.ts';
+import { defaultLimits, type Environment, type Limits } from '../../language/expressions/index.ts';
 
 /** About half a second of work; the next task then waits for another workflow task. */
 const TIRED = 1_000_000;
@@ -21,12 +21,26 @@ export function spend(steps: number): void {
   spent += Math.max(0, Math.ceil(steps));
 }
 
+let countsSizes = false;
+
+/**
+ * For runs that were started since sizes count: more steps can pause a run elsewhere, or fault it, so the
+ * others go on as they began.
+ */
+export function countSizes(): void {
+  countsSizes = true;
+}
+
 export function rested(): void {
   spent = 0;
 }
 
-/** The budgets of the next expression. */
-export function limitsNow(): Partial<Limits> {
+/** What the next expression may cost. */
+export function effortNow(): Pick<Environment, 'limits' | 'countsSizes'> {
+  return { limits: limitsNow(), countsSizes };
+}
+
+function limitsNow(): Partial<Limits> {
   const left = Math.max(1, MAX - spent);
   return left >= defaultLimits.regexSteps
     ? {}

@@ -3,13 +3,14 @@
  * `bsearch`, …).
  */
 import { raise } from '../errors.ts';
-import { exceed, runtime, tick } from '../runtime.ts';
+import { exceed, runtime, SHIFT, tick, tickSize } from '../runtime.ts';
 import { add as plus, sum } from '../values/arith.ts';
 import { get, indexesOf, slice } from '../values/access.ts';
 import { compare, equals } from '../values/compare.ts';
 import { describe, toText, typeError } from '../values/json.ts';
 import { isObject, type Json } from '../values/json-types.ts';
-import { codePoints } from '../values/text.ts';
+import { keysOf } from '../values/objects.ts';
+import { codePointLength } from '../values/text.ts';
 import { iterate } from '../compiler/access.ts';
 import { collect } from '../compiler/construct.ts';
 import { single, type Code, type Env } from '../compiler/code.ts';
@@ -127,13 +128,16 @@ function indices(input: Json, what: Json): Json {
 }
 
 function reverse(input: Json): Json {
-  if (Array.isArray(input)) return input.toReversed();
+  if (Array.isArray(input)) {
+    tickSize(input.length, SHIFT.copy);
+    return input.toReversed();
+  }
   if (input === null) return [];
   if (typeof input === 'string' && input === '') return [];
   if (typeof input === 'string')
-    return raise(`Cannot index string with number (${codePoints(input).length - 1})`);
+    return raise(`Cannot index string with number (${codePointLength(input) - 1})`);
   if (isObject(input)) {
-    const n = Object.keys(input).length;
+    const n = keysOf(input).length;
     return n === 0 ? [] : raise(`Cannot index object with number (${n - 1})`);
   }
   if (typeof input === 'number')

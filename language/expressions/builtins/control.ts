@@ -3,7 +3,7 @@
  * …).
  */
 import { raise } from '../errors.ts';
-import { exceed, num, runtime, tick } from '../runtime.ts';
+import { exceed, num, runtime, takeSteps, tick } from '../runtime.ts';
 import { add } from '../values/arith.ts';
 import { compare } from '../values/compare.ts';
 import { isTrue, type Json } from '../values/json-types.ts';
@@ -33,7 +33,7 @@ function select(condition: Code): Code {
 function count(from: Json, to: Json, out: Out): boolean {
   if (typeof from !== 'number' || typeof to !== 'number') raise('Range bounds must be numeric');
   for (let i = from; i < to; i++) {
-    if (--rt.stepsLeft < 0) exceed('steps');
+    if (--rt.stepsLeft < 0) takeSteps();
     if (!out(i)) return false;
   }
   return true;
@@ -206,7 +206,7 @@ function until(condition: Code, next: Code): Code {
     return single((env, input) => {
       let state = input;
       while (!isTrue(conditionOne(env, state))) {
-        if (--rt.stepsLeft < 0) exceed('steps');
+        if (--rt.stepsLeft < 0) takeSteps();
         state = nextOne(env, state);
       }
       return state;
@@ -239,7 +239,7 @@ function whileLoop(condition: Code, update: Code): Code {
     return multi(
       (env, input, out) => {
         for (let state = input; isTrue(conditionOne(env, state)); state = updateOne(env, state)) {
-          if (--rt.stepsLeft < 0) exceed('steps');
+          if (--rt.stepsLeft < 0) takeSteps();
           if (!out(state)) return false;
         }
         return true;

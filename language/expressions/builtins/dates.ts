@@ -3,6 +3,7 @@
  * weekday, yearday]`.
  */
 import { raise } from '../errors.ts';
+import { SHIFT, tickSize } from '../runtime.ts';
 import type { Json } from '../values/json-types.ts';
 import { fromEpoch, toArray, toEpoch, type Time } from './civil.ts';
 import { format } from './strftime.ts';
@@ -30,6 +31,8 @@ function gmtime(input: Json, name: string): Time {
 function strftime(input: Json, pattern: Json, name: string): Json {
   if (typeof input !== 'number' && !Array.isArray(input)) raise(`${name}/1 requires parsed datetime inputs`);
   if (typeof pattern !== 'string') raise(`${name}/1 requires a string format`);
+  // `%c` alone stands for seven fields.
+  tickSize(pattern.length * 4, SHIFT.build);
   const time = Array.isArray(input)
     ? fromArray(input, `${name}/1 requires parsed datetime inputs`)
     : gmtime(input, name === 'strftime' ? 'gmtime' : 'localtime');
@@ -45,6 +48,8 @@ function mktime(input: Json): Json {
 function strptime(input: Json, pattern: Json): Json {
   if (typeof input !== 'string' || typeof pattern !== 'string')
     raise('strptime/1 requires string inputs and arguments');
+  tickSize(pattern.length, SHIFT.build);
+  tickSize(input.length, SHIFT.write);
   return parseTime(input, pattern);
 }
 

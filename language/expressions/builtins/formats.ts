@@ -1,6 +1,6 @@
 /** Format strings (manual: Format strings and escaping). */
 import { raise } from '../errors.ts';
-import { checkString, tick } from '../runtime.ts';
+import { checkString, SHIFT, tick, tickSize } from '../runtime.ts';
 import { toJson, toText, typeError } from '../values/json.ts';
 import type { Json } from '../values/json-types.ts';
 import { decodeUtf8, utf8Bytes } from '../values/text.ts';
@@ -20,6 +20,7 @@ function row(input: Json, kind: 'csv' | 'tsv'): string {
       if (cell === null || cell !== cell) return '';
       if (typeof cell === 'boolean' || typeof cell === 'number') return toJson(cell);
       if (typeof cell !== 'string') return typeError(cell, 'is not valid in a csv row');
+      tickSize(cell.length, SHIFT.write);
       return kind === 'csv'
         ? `"${cell.replaceAll('"', '""')}"`
         : cell.replace(/[\t\r\n\\]/g, (char) => tsv[char] ?? char);
@@ -28,8 +29,11 @@ function row(input: Json, kind: 'csv' | 'tsv'): string {
 }
 
 function shell(input: Json): string {
-  return (Array.isArray(input) ? input : [input])
+  const words = Array.isArray(input) ? input : [input];
+  tickSize(words.length, 0);
+  return words
     .map((word) => {
+      if (typeof word === 'string') tickSize(word.length, SHIFT.write);
       if (typeof word === 'string') return `'${word.replaceAll("'", "'\\''")}'`;
       if (typeof word === 'object' && word !== null) return typeError(word, 'can not be escaped for shell');
       return toJson(word);
@@ -37,12 +41,15 @@ function shell(input: Json): string {
     .join(' ');
 }
 
+/** How `@uri` writes each byte. */
+const uriBytes: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
+  const char = String.fromCharCode(byte);
+  return /[A-Za-z0-9\-._~]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+});
+
 function uri(text: string): string {
   let out = '';
-  for (const byte of utf8Bytes(text)) {
-    const char = String.fromCharCode(byte);
-    out += /[A-Za-z0-9\-._~]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  }
+  for (const byte of utf8Bytes(text)) out += uriBytes[byte] ?? '';
   return out;
 }
 
@@ -124,6 +131,13 @@ export function applyFormat(name: string, input: Json): string {
   return result;
 }
 
+/** The text that a format writes anew, counted before. */
+function textOf(input: Json): string {
+  const text = toText(input);
+  tickSize(text.length, SHIFT.write);
+  return text;
+}
+
 function format(name: string, input: Json): string {
   switch (name) {
     case 'text':
@@ -134,21 +148,21 @@ function format(name: string, input: Json): string {
     case 'tsv':
       return row(input, name);
     case 'html':
-      return toText(input).replace(/[<>&'"]/g, (char) => html[char] ?? char);
+      return textOf(input).replace(/[<>&'"]/g, (char) => html[char] ?? char);
     case 'uri':
-      return uri(toText(input));
+      return uri(textOf(input));
     case 'urid':
-      return uriDecode(toText(input));
+      return uriDecode(textOf(input));
     case 'sh':
       return shell(input);
     case 'base64':
-      return encodeBits(toText(input), base64, 6, 4);
+      return encodeBits(textOf(input), base64, 6, 4);
     case 'base64d':
-      return base64Decode(toText(input));
+      return base64Decode(textOf(input));
     case 'base32':
-      return encodeBits(toText(input), base32, 5, 8);
+      return encodeBits(textOf(input), base32, 5, 8);
     case 'base32d':
-      return base32Decode(toText(input));
+      return base32Decode(textOf(input));
     default:
       return raise(`${name} is not a valid format`);
   }

@@ -1,5 +1,5 @@
 /** Bessel functions of integer order (manual: Math), by their power series and integrals. */
-import { tick } from '../runtime.ts';
+import { SHIFT, tick, tickSize } from '../runtime.ts';
 import { number1, number2 } from './math-support.ts';
 import type { Family } from './types.ts';
 
@@ -42,12 +42,14 @@ function yn(n: number, x: number): number {
   if (!Number.isFinite(x)) return 0;
   if (order < 0) return (order % 2 === 0 ? 1 : -1) * yn(-order, x);
   if (order > 1) {
+    const turns = Math.min(order, 100_000);
+    tickSize(turns, SHIFT.write);
     let [before, current] = [yn(0, x), yn(1, x)];
-    for (let i = 1; i < Math.min(order, 100_000); i++)
-      [before, current] = [current, ((2 * i) / x) * current - before];
+    for (let i = 1; i < turns; i++) [before, current] = [current, ((2 * i) / x) * current - before];
     return current;
   }
   const count = points(order, x);
+  tickSize(count * 4, 0);
   const first = integrate((t) => Math.sin(x * Math.sin(t) - order * t), 0, Math.PI, count);
   const end = Math.asinh((40 + 2 * order) / x) + 1;
   const second = integrate(

@@ -1,10 +1,10 @@
 /** Objects (manual: `keys`, `has`, `in`, `to_entries`, `from_entries`, `with_entries`, `length`). */
-import { tick } from '../runtime.ts';
+import { SHIFT, tick, tickSize } from '../runtime.ts';
 import { get, has } from '../values/access.ts';
 import { contains } from '../values/compare.ts';
 import { describe, typeError, typeError2 } from '../values/json.ts';
 import { isObject, isTrue, kindOf, type Json, type JsonObject } from '../values/json-types.ts';
-import { getKey, putKey, sortedKeys } from '../values/objects.ts';
+import { getKey, keysOf, putKey, sortedKeys } from '../values/objects.ts';
 import { codePointLength, utf8Length } from '../values/text.ts';
 import { raise } from '../errors.ts';
 import { iterate } from '../compiler/access.ts';
@@ -21,14 +21,17 @@ function length(input: Json): Json {
     case 'number':
       return Math.abs(input);
     case 'object':
-      return input === null ? 0 : Array.isArray(input) ? input.length : Object.keys(input).length;
+      return input === null ? 0 : Array.isArray(input) ? input.length : keysOf(input).length;
     default:
       return typeError(input, 'has no length');
   }
 }
 
 function keys(input: Json): Json {
-  if (Array.isArray(input)) return Array.from(input, (_, i) => i);
+  if (Array.isArray(input)) {
+    tickSize(input.length, SHIFT.build);
+    return input.map((_, i) => i);
+  }
   if (!isObject(input)) return typeError(input, 'has no keys');
   const names = sortedKeys(input);
   tick(names.length);
@@ -37,12 +40,12 @@ function keys(input: Json): Json {
 
 function toEntries(input: Json): Json {
   if (isObject(input)) {
-    const names = Object.keys(input);
+    const names = keysOf(input);
     tick(names.length);
     return names.map((key) => ({ key, value: getKey(input, key) }));
   }
   if (Array.isArray(input)) {
-    if (input.length === 0) return [];
+    tickSize(input.length, 0);
     return input.map((element, key) => ({ key, value: element }));
   }
   return typeError(input, 'has no keys');
@@ -91,7 +94,7 @@ export const objects: Family = {
     typeof input === 'string' ? utf8Length(input) : typeError(input, 'only strings have UTF-8 byte length'),
   ),
   'keys/0': value(keys),
-  'keys_unsorted/0': value((input) => (isObject(input) ? Object.keys(input) : keys(input))),
+  'keys_unsorted/0': value((input) => (isObject(input) ? keysOf(input) : keys(input))),
   'has/1': value((input, key) => has(input, key ?? null)),
   'in/1': macro(([xs]) => inverse(xs, (input, container) => has(container, input))),
   'contains/1': value((input, part) => contained(input, part ?? null)),

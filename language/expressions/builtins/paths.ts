@@ -2,10 +2,10 @@
  * Paths (manual: `path`, `paths`, `getpath`, `setpath`, `delpaths`, `del`, `pick`, `recurse`, `first`,
  * `last`, `nth`).
  */
-import { exceed, runtime, tick } from '../runtime.ts';
+import { exceed, runtime, SHIFT, tick, tickSize } from '../runtime.ts';
 import { deletePaths, get, getPath, setPath, type Owned } from '../values/access.ts';
 import { isTrue, type Json } from '../values/json-types.ts';
-import { getKey } from '../values/objects.ts';
+import { getKey, keysOf } from '../values/objects.ts';
 import {
   checkAccess,
   checkIterate,
@@ -33,9 +33,12 @@ function need(code: Code | undefined): Code {
 
 /** Children of a container, for a walk with an explicit stack. */
 function children(input: Json): [Json, Json][] {
-  if (Array.isArray(input)) return input.map((element, i): [Json, Json] => [i, element]);
+  if (Array.isArray(input)) {
+    tickSize(input.length, SHIFT.build);
+    return input.map((element, i): [Json, Json] => [i, element]);
+  }
   if (typeof input === 'object' && input !== null)
-    return Object.keys(input).map((key): [Json, Json] => [key, getKey(input, key)]);
+    return keysOf(input).map((key): [Json, Json] => [key, getKey(input, key)]);
   return [];
 }
 
@@ -51,7 +54,8 @@ const recurse = multi(
       if (!out(node)) return false;
       if (typeof node !== 'object' || node === null) continue;
       if (depth >= rt.limits.depth) exceed('depth');
-      const values = Array.isArray(node) ? node : Object.keys(node).map((key) => getKey(node, key));
+      const values = Array.isArray(node) ? node : keysOf(node).map((key) => getKey(node, key));
+      tickSize(values.length, SHIFT.build);
       for (let i = values.length - 1; i >= 0; i--) {
         stack.push(values[i] ?? null);
         depths.push(depth + 1);

@@ -1,6 +1,6 @@
 /** Regular expressions (manual: `test`, `match`, `capture`, `scan`, `split/2`, `splits`, `sub`, `gsub`). */
 import { raise } from '../errors.ts';
-import { checkArray, runtime } from '../runtime.ts';
+import { checkArray, runtime, SHIFT, tickSize } from '../runtime.ts';
 import { add } from '../values/arith.ts';
 import { typeError } from '../values/json.ts';
 import { kindOf, type Json, type JsonObject } from '../values/json-types.ts';
@@ -22,6 +22,7 @@ function run(
   if (typeof input !== 'string') typeError(input, 'cannot be matched, as it is not a string');
   if (typeof pattern !== 'string') typeError(pattern, 'is not a string');
   if (typeof flags !== 'string' && flags !== null) typeError(flags, 'is not a string');
+  tickSize(flags?.length ?? 0, SHIFT.build);
   const { options, global } = readFlags(flags ?? '');
   const subject = new Subject(input);
   findMatches(subject, pattern, options, global, (match) => visit(match, subject));

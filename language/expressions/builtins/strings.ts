@@ -1,19 +1,22 @@
 /** Strings (manual: `startswith`, `ltrimstr`, `trim`, `explode`, `split/1`, `ascii_downcase`, …). */
 import { raise } from '../errors.ts';
-import { checkString, tick, tickText } from '../runtime.ts';
+import { checkString, SHIFT, tick, tickSize, tickText } from '../runtime.ts';
 import { split } from '../values/arith.ts';
 import { typeError } from '../values/json.ts';
 import type { Json } from '../values/json-types.ts';
+import { TextSearch } from '../values/search.ts';
 import { codePoints, codePointLength, isWhitespace } from '../values/text.ts';
 import { value, type Family } from './types.ts';
 
 function startsWith(input: Json, prefix: Json): boolean {
   if (typeof input !== 'string' || typeof prefix !== 'string') raise('startswith() requires string inputs');
+  tickSize(input.length, SHIFT.memory);
   return input.startsWith(prefix);
 }
 
 function endsWith(input: Json, suffix: Json): boolean {
   if (typeof input !== 'string' || typeof suffix !== 'string') raise('endswith() requires string inputs');
+  tickSize(input.length, SHIFT.memory);
   return input.endsWith(suffix);
 }
 
@@ -29,6 +32,7 @@ function withoutSuffix(input: Json, suffix: Json): Json {
 
 function trim(input: Json, left: boolean, right: boolean): Json {
   if (typeof input !== 'string') raise('trim input must be a string');
+  tickSize(input.length, SHIFT.scan);
   let start = 0;
   let end = input.length;
   while (left && start < end && isWhitespace(input.charCodeAt(start))) start++;
@@ -62,7 +66,8 @@ export function textIndexes(text: string, what: string): number[] {
   if (what === '') return out;
   let unit = 0;
   let point = 0;
-  for (let at = text.indexOf(what); at >= 0; at = text.indexOf(what, at + 1)) {
+  const search = new TextSearch(text, what);
+  for (let at = search.next(0); at >= 0; at = search.next(at + 1)) {
     tick(1);
     point += codePointLength(text.slice(unit, at));
     unit = at;
@@ -81,6 +86,10 @@ function strIndices(input: Json, what: Json): Json {
 function ascii(input: Json, upper: boolean): Json {
   if (typeof input !== 'string') raise('explode input must be a string');
   tickText(input);
+  tickSize(input.length, SHIFT.scan);
+  // oxlint-disable-next-line no-control-regex -- all of ASCII
+  if (/^[\u0000-\u007f]*$/.test(input)) return upper ? input.toUpperCase() : input.toLowerCase();
+  tickSize(input.length, SHIFT.write);
   // Bounded repetition: the host's regex engine keeps a place to go back to for each letter of an unbounded
   // one.
   return upper

@@ -1,10 +1,10 @@
 /** `.a`, `.[k]`, `.[a:b]` and `.[]` as closures, with their path forms. */
 import { raise } from '../errors.ts';
-import { exceed, runtime } from '../runtime.ts';
+import { runtime, takeSteps } from '../runtime.ts';
 import { get, slice } from '../values/access.ts';
 import { describe } from '../values/json.ts';
 import type { Json, JsonObject } from '../values/json-types.ts';
-import { getKey, isInherited } from '../values/objects.ts';
+import { getKey, isInherited, keysOf } from '../values/objects.ts';
 import {
   caught,
   checkAccess,
@@ -156,14 +156,14 @@ export function compileSlice(
 export function iterate(value: Json, optional: boolean, out: (element: Json, key: Json) => boolean): boolean {
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      if (--rt.stepsLeft < 0) exceed('steps');
+      if (--rt.stepsLeft < 0) takeSteps();
       if (!out(value[i] ?? null, i)) return false;
     }
     return true;
   }
   if (typeof value === 'object' && value !== null) {
-    for (const key of Object.keys(value)) {
-      if (--rt.stepsLeft < 0) exceed('steps');
+    for (const key of keysOf(value)) {
+      if (--rt.stepsLeft < 0) takeSteps();
       if (!out(getKey(value, key), key)) return false;
     }
     return true;

@@ -9,7 +9,7 @@ import type { Node } from '../ast.ts';
 import { getPath, setPath, type Owned } from '../values/access.ts';
 import { add } from '../values/arith.ts';
 import { isObject, isTrue, type Json } from '../values/json-types.ts';
-import { putKey } from '../values/objects.ts';
+import { copyObject, keysOf, putKey } from '../values/objects.ts';
 import { arithmetic } from './updates.ts';
 import type { Code, Env, One } from './code.ts';
 import { operation } from './filters.ts';
@@ -106,11 +106,11 @@ function grow(a: Json, b: Json, owned: Owned): Json {
     return fresh;
   }
   if (isObject(a) && isObject(b)) {
-    const keys = Object.keys(b);
+    const keys = keysOf(b);
     tick(keys.length);
     let target = a;
     if (!owned.has(a)) {
-      target = { ...a };
+      target = copyObject(a);
       owned.add(target);
     }
     for (const key of keys) putKey(target, key, b[key] ?? null);

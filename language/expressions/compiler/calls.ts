@@ -1,6 +1,6 @@
 /** Definitions and calls: functions of the program, filters passed as arguments, builtins. */
 import { builtins, refused } from '../builtins/index.ts';
-import { exceed, runtime } from '../runtime.ts';
+import { exceed, runtime, takeSteps } from '../runtime.ts';
 import { suggest } from '../suggest.ts';
 import type { FunctionNode, Node } from '../ast.ts';
 import type { Json } from '../values/json-types.ts';
@@ -139,7 +139,7 @@ function compileValueCall(fn: (input: Json, ...args: Json[]) => Json, codes: Cod
 
 /** Counts a call, and refuses it before the JavaScript stack could overflow. */
 function enter(weight: number): void {
-  if (--rt.stepsLeft < 0) exceed('steps');
+  if (--rt.stepsLeft < 0) takeSteps();
   if ((rt.recursion += weight) > rt.limits.recursion) exceed('recursion');
 }
 

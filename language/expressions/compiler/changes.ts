@@ -4,7 +4,7 @@ import { runtime, tick } from '../runtime.ts';
 import { deletePaths, getPath, setPath, type Owned } from '../values/access.ts';
 import { describe } from '../values/json.ts';
 import { isObject, type Json } from '../values/json-types.ts';
-import { getKey, putKey } from '../values/objects.ts';
+import { getKey, keysOf, putKey } from '../values/objects.ts';
 import { checkResult, pathKeys, rootPath, type Code, type Env } from './code.ts';
 
 const { rt } = runtime;
@@ -53,7 +53,7 @@ export function modifyElements(value: Json, change: Change, at: number): Json {
   }
   if (isObject(value)) {
     const out = {};
-    for (const key of Object.keys(value)) {
+    for (const key of keysOf(value)) {
       tick(1);
       const next = change(getKey(value, key));
       if (next !== undefined) putKey(out, key, next);

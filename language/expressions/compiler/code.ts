@@ -4,7 +4,7 @@
  * generator (`first`, `limit`, …). Path expressions have a third form, created on first use.
  */
 import { Break, Raise, raise } from '../errors.ts';
-import { tickCatch } from '../runtime.ts';
+import { tickCatch, tickSize } from '../runtime.ts';
 import { dump } from '../values/json.ts';
 import type { Json } from '../values/json-types.ts';
 
@@ -45,6 +45,7 @@ export function rootPath(value: Json): Path {
 }
 
 export function pathKeys(path: Path): Json[] {
+  tickSize(path.length + 2, 0);
   const keys: Json[] = Array.from({ length: path.length });
   let step = path;
   for (let i = path.length - 1; i >= 0; i--) {

@@ -1,7 +1,7 @@
 /** Regular expressions for `test`, `match` and friends: Oniguruma's syntax, in bounded time. */
 import { Cache } from '../cache.ts';
 import { raise } from '../errors.ts';
-import { exceed, runtime, tick } from '../runtime.ts';
+import { exceed, runtime, SHIFT, tick, tickSize } from '../runtime.ts';
 import { codePoints } from '../values/text.ts';
 import type { RegexOptions } from './ast.ts';
 import { RegexError } from './error.ts';
@@ -70,9 +70,14 @@ export function readFlags(flags: string): { options: RegexOptions; global: boole
 
 function programOf(pattern: string, options: RegexOptions): RegexProgram {
   const { ignoreCase, extended, dotAll } = options;
+  tickSize(pattern.length, SHIFT.build);
   const key = `${ignoreCase ? 'i' : ''}${extended ? 'x' : ''}${dotAll ? 'p' : ''}/${pattern}`;
   const known = programs.get(key);
-  if (known) return known;
+  if (known) {
+    // As if it were compiled: what is remembered must not matter in workflow code.
+    tickSize(known.code.length, 4);
+    return known;
+  }
   try {
     const program = compileRegex(parseRegex(pattern, options));
     tick(program.code.length >> 4);
@@ -98,6 +103,7 @@ export class Subject {
 
   slice(start: number, end: number): string {
     if (this.points.length === this.text.length) return this.text.slice(start, end);
+    tickSize(end - start, SHIFT.write);
     let out = '';
     for (let i = start; i < end; i++) out += String.fromCodePoint(this.points[i] ?? 0);
     return out;
@@ -120,6 +126,7 @@ export function findMatches(
     if (slots === null) return;
     tick(1);
     const [start = 0, end = 0] = slots;
+    tickSize(program.groupCount, SHIFT.copy);
     const groups: Group[] = [];
     for (let i = 1; i <= program.groupCount; i++) {
       const [groupStart, groupEnd] = [slots[i * 2] ?? -1, slots[i * 2 + 1] ?? -1];

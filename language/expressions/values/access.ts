@@ -1,6 +1,6 @@
 /** Reading, writing and deleting by key and by path (jv_aux.c; manual: Paths). */
 import { raise } from '../errors.ts';
-import { checkArray, exceed, runtime, tick, tickText } from '../runtime.ts';
+import { checkArray, exceed, runtime, SHIFT, tick, tickSize, tickText } from '../runtime.ts';
 import { compare, equals } from './compare.ts';
 import { dump } from './json.ts';
 import { isObject, kindOf, type Json, type JsonObject } from './json-types.ts';
@@ -35,6 +35,7 @@ export function slice(value: Json, from: Json, to: Json): Json {
     return value.slice(start, end);
   }
   if (typeof value === 'string') {
+    tickSize(value.length, SHIFT.scan);
     const [start, end] = sliceBounds(codePointLength(value), from, to);
     tick(value.length >> 4);
     return sliceCodePoints(value, start, end);
@@ -71,7 +72,10 @@ export function indexesOf(whole: readonly Json[], part: readonly Json[]): number
   if (part.length === 0) return out;
   for (let i = 0; i + part.length <= whole.length; i++) {
     tick(1);
-    if (part.every((element, j) => equals(whole[i + j] ?? null, element))) out.push(i);
+    let same = 0;
+    while (same < part.length && equals(whole[i + same] ?? null, part[same] ?? null)) same++;
+    tickSize(same, SHIFT.copy);
+    if (same === part.length) out.push(i);
   }
   return out;
 }
@@ -192,6 +196,7 @@ export function deletePaths(root: Json, paths: Json): Json {
     if (path.length > MAX_PATH_LENGTH) exceed('depth', 'Path too deep');
   }
   tick(paths.length);
+  tickSize(paths.length * Math.log2(paths.length + 1), SHIFT.build);
   const sorted = paths.filter((path) => Array.isArray(path)).sort((a, b) => compare(a, b));
   const first = sorted[0];
   if (first === undefined) return root;
@@ -202,6 +207,7 @@ export function deletePaths(root: Json, paths: Json): Json {
 function deleteSorted(root: Json, paths: Json[][], depth: number): Json {
   let value = root;
   const gone: Json[] = [];
+  tickSize(paths.length, SHIFT.copy);
   for (let i = 0; i < paths.length;) {
     const path = paths[i] ?? [];
     const key = path[depth] ?? null;
@@ -232,9 +238,10 @@ function deleteKeys(value: Json, keys: Json[]): Json {
         const index = Math.trunc(key);
         const at = index < 0 ? index + value.length : index;
         if (at >= 0 && at < value.length) gone[at] = 1;
-      } else if (isObject(key))
+      } else if (isObject(key)) {
+        tickSize(value.length, SHIFT.memory);
         gone.fill(1, ...sliceBounds(value.length, getKey(key, 'start'), getKey(key, 'end')));
-      else raise(`Cannot delete ${kindOf(key)} element of array`);
+      } else raise(`Cannot delete ${kindOf(key)} element of array`);
     }
     tick(value.length >> 3);
     return value.filter((_, index) => gone[index] !== 1);

@@ -1,10 +1,13 @@
 /** Arithmetic (manual: Addition, Subtraction, Multiplication/division/modulo). */
-import { checkArray, checkString, num, tick, tickText } from '../runtime.ts';
+import { checkArray, checkString, num, runtime, SHIFT, tick, tickSize } from '../runtime.ts';
 import { equals, mergeDeep } from './compare.ts';
 import { typeError, typeError2 } from './json.ts';
 import { isObject, type Json } from './json-types.ts';
-import { copyObject, putKey } from './objects.ts';
-import { codePoints } from './text.ts';
+import { copyObject, keysOf, putKey } from './objects.ts';
+import { splitText } from './search.ts';
+import { codePointLength, codePoints } from './text.ts';
+
+const { rt } = runtime;
 
 export function add(a: Json, b: Json): Json {
   if (typeof a === 'number' && typeof b === 'number') return num(a + b);
@@ -21,7 +24,7 @@ export function add(a: Json, b: Json): Json {
   }
   if (isObject(a) && isObject(b)) {
     const out = copyObject(a);
-    const keys = Object.keys(b);
+    const keys = keysOf(b);
     tick(keys.length);
     for (const key of keys) putKey(out, key, b[key] ?? null);
     return out;
@@ -35,6 +38,8 @@ export function subtract(a: Json, b: Json): Json {
     tick(a.length + b.length);
     const isSimple = b.every((removed) => typeof removed !== 'object' || removed === null);
     if (isSimple && b.length > 8) {
+      tickTexts(a);
+      tickTexts(b);
       const unwanted = new Set<Json>(b.filter((removed) => removed === removed));
       return a.filter((element) => !unwanted.has(element));
     }
@@ -44,6 +49,11 @@ export function subtract(a: Json, b: Json): Json {
     });
   }
   return typeError2(a, b, 'cannot be subtracted');
+}
+
+/** Counts the texts of an array that are going to be hashed and compared. */
+function tickTexts(values: readonly Json[]): void {
+  for (const value of values) if (typeof value === 'string') tickSize(value.length, SHIFT.memory);
 }
 
 export function multiply(a: Json, b: Json): Json {
@@ -58,9 +68,8 @@ function repeat(text: string, times: number): Json {
   if (!(times >= 0)) return null;
   const count = Math.floor(times);
   checkString(text.length * count, 'Repeat string result too long');
-  const result = text === '' ? '' : text.repeat(count);
-  tickText(result);
-  return result;
+  if (text.length * count > 64) tick((text.length * count) >> 6);
+  return text === '' ? '' : text.repeat(count);
 }
 
 export function divide(a: Json, b: Json): Json {
@@ -72,11 +81,24 @@ export function divide(a: Json, b: Json): Json {
   return typeError2(a, b, 'cannot be divided');
 }
 
+/** The most that the host's `split` can be told. */
+const MAX_PARTS = 2 ** 32 - 2;
+
 /** The text between separators; an empty text has no parts (manual: `split/1`). */
 export function split(text: string, separator: string): string[] {
   if (text === '') return [];
-  const parts =
-    separator === '' ? codePoints(text).map((point) => String.fromCodePoint(point)) : text.split(separator);
+  if (separator === '') {
+    const count = codePointLength(text);
+    tick(count);
+    checkArray(count);
+    return codePoints(text).map((point) => String.fromCodePoint(point));
+  }
+  // More parts than allowed need not be made.
+  const parts = splitText(
+    text,
+    separator,
+    Math.min(rt.limits.arrayLength, rt.stepsLeft + rt.stepsKept, MAX_PARTS) + 1,
+  );
   tick(parts.length);
   checkArray(parts.length);
   return parts;
@@ -109,6 +131,7 @@ export function negate(value: Json): Json {
 
 /** `add`: the sum of all elements, built without copying the partial sums. */
 export function sum(values: readonly Json[]): Json {
+  tickSize(values.length, SHIFT.copy);
   if (values.length > 2 && values.every((value) => Array.isArray(value))) {
     let length = 0;
     for (const value of values) if (Array.isArray(value)) length += value.length;
@@ -123,7 +146,7 @@ export function sum(values: readonly Json[]): Json {
     if (isObject(total) && isObject(value)) {
       if (!owned) total = copyObject(total);
       owned = true;
-      const keys = Object.keys(value);
+      const keys = keysOf(value);
       tick(keys.length);
       for (const key of keys) putKey(total, key, value[key] ?? null);
     } else total = add(total, value);

@@ -1,8 +1,9 @@
 /** Equality, order, containment and merge (manual: `==`, `sort`, `contains`, `*`). */
-import { exceed, runtime, tick } from '../runtime.ts';
+import { exceed, runtime, tick, tickSize } from '../runtime.ts';
 import { isObject, type Json, type JsonObject } from './json-types.ts';
-import { copyObject, getKey, hasKey, putKey, sortedKeys } from './objects.ts';
-import { compareText } from './text.ts';
+import { copyObject, getKey, hasKey, keysOf, putKey, sortedKeys } from './objects.ts';
+import { includesText } from './search.ts';
+import { compareText, isSameText } from './text.ts';
 
 const { rt } = runtime;
 
@@ -14,6 +15,7 @@ const COMPARISON_MESSAGE = 'Comparison too deep';
 
 /** Whether two values are equal as JSON. */
 export function equals(a: Json, b: Json, depth = 0): boolean {
+  if (typeof a === 'string') return typeof b === 'string' && isSameText(a, b);
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (depth > SHALLOW || depth >= rt.limits.depth) return equalsDeep(a, b, depth);
@@ -24,8 +26,8 @@ export function equals(a: Json, b: Json, depth = 0): boolean {
     return true;
   }
   if (Array.isArray(b)) return false;
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
+  const keys = keysOf(a);
+  if (keys.length !== keysOf(b).length) return false;
   tick(keys.length + 1);
   for (const key of keys) {
     if (!Object.hasOwn(b, key) || !equals(a[key] ?? null, b[key] ?? null, depth + 1)) return false;
@@ -38,7 +40,8 @@ function equalsDeep(left: Json, right: Json, depth: number): boolean {
   for (let item = stack.pop(); item; item = stack.pop()) {
     const [a, b, level] = item;
     tick(1);
-    if (a === b) continue;
+    if (typeof a === 'string' && typeof b === 'string' && isSameText(a, b)) continue;
+    if (typeof a !== 'string' && a === b) continue;
     if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
     if (level >= rt.limits.depth) exceed('depth', EQUALITY_MESSAGE);
     if (Array.isArray(a)) {
@@ -46,8 +49,9 @@ function equalsDeep(left: Json, right: Json, depth: number): boolean {
       for (let i = 0; i < a.length; i++) stack.push([a[i] ?? null, b[i] ?? null, level + 1]);
       continue;
     }
-    const keys = Object.keys(a);
-    if (Array.isArray(b) || keys.length !== Object.keys(b).length) return false;
+    if (Array.isArray(b)) return false;
+    const keys = keysOf(a);
+    if (keys.length !== keysOf(b).length) return false;
     for (const key of keys) {
       if (!Object.hasOwn(b, key)) return false;
       stack.push([a[key] ?? null, b[key] ?? null, level + 1]);
@@ -132,10 +136,13 @@ export function contains(a: Json, b: Json, depth = 0): boolean {
   if (depth >= rt.limits.depth) exceed('depth', 'Containment check too deep');
   // A chain of single-element containers needs no recursion, which lets deep data through.
   for (;;) {
-    if (rank(a) !== rank(b)) return false;
+    if (rank(a) !== rank(b)) {
+      tickSize(1, 0);
+      return false;
+    }
     tick(1);
     if (isObject(a) && isObject(b)) {
-      const keys = Object.keys(b);
+      const keys = keysOf(b);
       const last = keys.pop();
       for (const key of keys)
         if (!hasKey(a, key) || !containsAt(a[key] ?? null, b[key] ?? null, depth)) return false;
@@ -148,7 +155,7 @@ export function contains(a: Json, b: Json, depth = 0): boolean {
         return b.every((wanted) => outer.some((element) => containsAt(element, wanted, depth)));
       }
       [a, b] = [a[0] ?? null, b[0] ?? null];
-    } else if (typeof a === 'string' && typeof b === 'string') return a.includes(b);
+    } else if (typeof a === 'string' && typeof b === 'string') return includesText(a, b);
     else return equals(a, b);
     depth++;
     if (depth >= rt.limits.depth) exceed('depth', 'Containment check too deep');
@@ -170,7 +177,7 @@ export function mergeDeep(left: JsonObject, right: JsonObject): JsonObject {
   for (let item = stack.pop(); item; item = stack.pop()) {
     const [target, source, depth] = item;
     if (depth > rt.limits.depth) exceed('depth', 'Object merge too deep');
-    const keys = Object.keys(source);
+    const keys = keysOf(source);
     tick(keys.length + 1);
     for (const key of keys) {
       const value = source[key] ?? null;

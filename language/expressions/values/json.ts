@@ -1,8 +1,9 @@
 /** JSON text: `tojson`, the shortened dumps of error messages, `fromjson` (manual: Convert to/from JSON). */
 import { raise } from '../errors.ts';
-import { checkString, exceed, runtime, tick } from '../runtime.ts';
+import { checkString, exceed, runtime, SHIFT, tick, tickSize } from '../runtime.ts';
 import { kindOf, type Json } from './json-types.ts';
 import { formatNumber } from './numbers.ts';
+import { keysOf } from './objects.ts';
 import { sliceCodePoints, utf8Length } from './text.ts';
 
 const { rt } = runtime;
@@ -21,7 +22,9 @@ const short: Record<string, string> = {
 
 /** A string as JSON text, with the escapes that jq chooses. */
 function quote(text: string): string {
+  tickSize(text.length, SHIFT.scan);
   if (!special.test(text)) return `"${text}"`;
+  tickSize(text.length, SHIFT.write);
   let out = '"';
   let from = 0;
   for (let i = 0; i < text.length; i++) {
@@ -62,7 +65,7 @@ export function toJson(value: Json, depth = 0): string {
     }
     return `[${out}]`;
   }
-  const keys = Object.keys(value);
+  const keys = keysOf(value);
   tick(keys.length + 1);
   for (const key of keys) {
     if (out !== '') out += ',';
@@ -80,7 +83,7 @@ function toJsonDeep(root: Json, base: number): string {
     tick(1);
     if (typeof current === 'object' && current !== null) {
       if (base + stack.length >= rt.limits.depth) exceed('depth');
-      stack.push({ value: current, keys: Array.isArray(current) ? null : Object.keys(current), next: 0 });
+      stack.push({ value: current, keys: Array.isArray(current) ? null : keysOf(current), next: 0 });
       out += Array.isArray(current) ? '[' : '{';
     } else out += scalar(current);
     checkString(out.length);
@@ -118,9 +121,7 @@ export function toText(value: Json): string {
 export function dump(value: Json): string {
   let text: string;
   try {
-    text = toJson(
-      typeof value === 'string' && value.length > 40 ? sliceCodePoints(value, 0, 30) : preview(value, 0),
-    );
+    text = toJson(typeof value === 'string' && value.length > 40 ? beginning(value, 30) : preview(value, 0));
   } catch {
     text = '...';
   }
@@ -138,14 +139,19 @@ export function dump(value: Json): string {
   return `${out}...${close}`;
 }
 
+/** The first code points of a text, none of which has more than two units. */
+function beginning(text: string, count: number): string {
+  return sliceCodePoints(text.slice(0, 2 * count), 0, count);
+}
+
 /** Enough of a value for a dump: an error on a huge value must not print all of it. */
 function preview(value: Json, depth: number): Json {
-  if (typeof value === 'string') return value.length > 40 ? sliceCodePoints(value, 0, 40) : value;
+  if (typeof value === 'string') return value.length > 40 ? beginning(value, 40) : value;
   if (typeof value !== 'object' || value === null) return value;
   if (depth > 30) return null;
   if (Array.isArray(value)) return value.slice(0, 16).map((element) => preview(element, depth + 1));
   return Object.fromEntries(
-    Object.keys(value)
+    keysOf(value)
       .slice(0, 16)
       .map((key) => [key.slice(0, 40), preview(value[key] ?? null, depth + 1)]),
   );

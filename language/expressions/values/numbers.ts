@@ -1,4 +1,5 @@
 /** Numbers as jq prints them (jv_dtoa.c, `jvp_dtoa_fmt`) and as it reads them from text. */
+import { SHIFT, tickSize } from '../runtime.ts';
 
 /** The shortest decimal text that reads back as `n`; infinities become the largest double. */
 export function formatNumber(n: number): string {
@@ -23,12 +24,13 @@ export function formatNumber(n: number): string {
   return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
 }
 
-const numberPattern = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/;
+const numberPattern = /^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/;
 const nanPattern = /^[+-]?nan$/i;
 const infinityPattern = /^([+-]?)inf(?:inity)?$/i;
 
 /** Reads a number the way `tonumber` and the JSON reader do; undefined when it is none. */
 export function parseNumber(text: string): number | undefined {
+  tickSize(text.length, SHIFT.scan);
   if (numberPattern.test(text)) return Number(text);
   if (nanPattern.test(text)) return NaN;
   const infinity = infinityPattern.exec(text);

@@ -1,4 +1,5 @@
 /** Objects as maps: own properties only, safe for keys such as `__proto__` and `constructor`. */
+import { SHIFT, tickSize } from '../runtime.ts';
 import { compareText } from './text.ts';
 import type { Json, JsonObject } from './json-types.ts';
 
@@ -25,12 +26,21 @@ export function isInherited(key: string): boolean {
   return inherited.has(key);
 }
 
+/** The keys in the host's order. */
+export function keysOf(object: JsonObject): string[] {
+  const keys = Object.keys(object);
+  tickSize(keys.length, SHIFT.build);
+  return keys;
+}
+
 export function hasKey(object: JsonObject, key: string): boolean {
+  tickSize(key.length, SHIFT.memory);
   return Object.hasOwn(object, key) && object[key] !== undefined;
 }
 
 /** The value of a key, null when it is missing. */
 export function getKey(object: JsonObject, key: string): Json {
+  tickSize(key.length, SHIFT.memory);
   const value = object[key];
   if (value === undefined || value === null) return null;
   if (typeof value !== 'object' && typeof value !== 'function') return value;
@@ -39,6 +49,7 @@ export function getKey(object: JsonObject, key: string): Json {
 
 /** Sets a key of an object that this evaluation made. */
 export function putKey(object: JsonObject, key: string, value: Json): void {
+  tickSize(key.length, SHIFT.memory);
   if (inherited.has(key))
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
   else object[key] = value;
@@ -46,10 +57,13 @@ export function putKey(object: JsonObject, key: string, value: Json): void {
 
 /** A copy with room for changes. */
 export function copyObject(object: JsonObject): JsonObject {
+  tickSize(Object.keys(object).length, 0);
   return { ...object };
 }
 
 /** The keys in jq's order. */
 export function sortedKeys(object: JsonObject): string[] {
-  return Object.keys(object).sort(compareText);
+  const keys = keysOf(object);
+  tickSize(keys.length * Math.log2(keys.length + 1), SHIFT.copy);
+  return keys.sort(compareText);
 }

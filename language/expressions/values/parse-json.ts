@@ -3,7 +3,7 @@
  * rejects is parsed again by jq's rules, which accept `nan` and give jq's messages.
  */
 import { raise } from '../errors.ts';
-import { runtime, tick } from '../runtime.ts';
+import { runtime, SHIFT, tick, tickSize } from '../runtime.ts';
 import type { Json, JsonObject } from './json-types.ts';
 import { parseNumber } from './numbers.ts';
 import { putKey } from './objects.ts';
@@ -14,16 +14,18 @@ const { rt } = runtime;
 /** Parses one JSON value; raises jq's error. */
 export function fromJson(text: string): Json {
   tick(text.length >> 4);
+  tickSize(text.length, SHIFT.scan);
   if (!tooDeep(text)) {
     try {
       const value: Json = JSON.parse(text);
       // Only a long number can overflow to an infinity.
-      if (/[eE]\+?\d{3}|\d{300}/.test(text)) rt.nonFinite = true;
+      if (/[eE]\+?\d{3}|(?<!\d)\d{300}/.test(text)) rt.nonFinite = true;
       return value;
     } catch {
       // Read again below, by jq's rules.
     }
   }
+  tickSize(text.length, SHIFT.build);
   const reader = new Reader(text);
   try {
     return reader.read();

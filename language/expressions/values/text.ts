@@ -1,5 +1,7 @@
 /** Strings as sequences of code points: jq counts and cuts in code points, JavaScript in UTF-16 units. */
 
+import { SHIFT, tickSize } from '../runtime.ts';
+
 /** True when the text has a unit above U+D7FF, so that units and code points may differ. */
 function mayHavePairs(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0xd800) return true;
@@ -16,6 +18,7 @@ function isLow(unit: number): boolean {
 
 /** Number of code points. */
 export function codePointLength(text: string): number {
+  tickSize(text.length, SHIFT.scan);
   let n = text.length;
   for (let i = 0; i + 1 < text.length; i++) {
     if (isHigh(text.charCodeAt(i)) && isLow(text.charCodeAt(i + 1))) {
@@ -54,6 +57,7 @@ export function codePoints(text: string): number[] {
 
 /** Number of bytes in UTF-8. */
 export function utf8Length(text: string): number {
+  tickSize(text.length, SHIFT.scan);
   let n = 0;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
@@ -123,11 +127,23 @@ export function decodeUtf8(bytes: readonly number[], strict: boolean): string | 
   return out;
 }
 
+/** Characters of texts in order that are counted at once. */
+const BLOCK = 256;
+
+/** `===` for texts. */
+export function isSameText(a: string, b: string): boolean {
+  if (a.length !== b.length) return false;
+  tickSize(a.length, SHIFT.memory);
+  return a === b;
+}
+
 /** Order of two texts by their code points, as jq orders strings (by UTF-8 bytes). */
 export function compareText(a: string, b: string): number {
-  if (a === b) return 0;
+  if (isSameText(a, b)) return 0;
   const common = Math.min(a.length, b.length);
   for (let i = 0; i < common; i++) {
+    // Most texts differ early, so only what is read is counted.
+    if ((i & (BLOCK - 1)) === BLOCK - 1) tickSize(BLOCK, SHIFT.scan);
     let left = a.charCodeAt(i);
     let right = b.charCodeAt(i);
     if (left === right) continue;

@@ -6,6 +6,7 @@ import { registeredAgent } from '../../support/agent-body.ts';
 import type { Client, Reply } from '../../support/app.ts';
 import { agentTask } from '../../support/definitions.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
+import { processorClock } from '../../support/machine.ts';
 import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
 
 let platform: TestPlatform;
@@ -194,6 +195,23 @@ test('a callback with an error faults the task; rules read the words of the serv
   expect(await post(own, { status: 'processing' })).toMatchObject({ status: 202 });
   expect(await post(own, { status: 'succeeded', sum: 8 })).toMatchObject({ status: 200 });
   expect(await endOf(builder, run)).toMatchObject({ status: 'completed', output: { n: 8 } });
+});
+
+test('a callback whose rules take long is refused soon, and the call goes on waiting', async () => {
+  const state = '.text as $x | [range(100000) | $x | length] | "done"';
+  const agent = await longAgent('slow', { mode: 'callback', state }, { response: '.n' });
+  const run = await call(agent);
+  const url = await callbackOf('slow');
+  const spentMs = processorClock();
+  const body = { text: 'é'.repeat(1_000_000), n: { n: 9 } };
+  expect(await post(url, body)).toMatchObject({
+    status: 422,
+    body: { errors: [{ code: 'expression', message: expect.stringContaining('limit exceeded') }] },
+  });
+  // Of all threads; minutes without a limit.
+  expect(spentMs()).toBeLessThan(15_000);
+  await builder.post(`/runs/${run['id']}/cancel`);
+  expect((await endOf(builder, run))['status']).toBe('cancelled');
 });
 
 test('after a timeout, a cancellation or a refused start the address is void', async () => {

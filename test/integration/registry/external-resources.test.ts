@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
+import { threadClock } from '../../support/machine.ts';
 import { approvedItem, installed } from '../../support/marketplace.ts';
 
 let app: TestApp;
@@ -10,6 +11,8 @@ let builder: Client;
 /** The file of the function; null: the server answers 503. */
 let file: string | null = '';
 
+/** Of processor time: hours without a limit. */
+const PATIENCE_MS = 15_000;
 const CALL = 'double:1.0.0@team';
 const FIRST = 'set: { n: "${ .n * 2 }" }';
 
@@ -227,6 +230,45 @@ test('a catalog is read with the secret of the owner, which is nowhere else', as
     definition: guarded({ bearer: { use: 'CATALOG_TOKEN' } }, ['CATALOG_TOKEN']),
   });
   expect(body.problems).toEqual([expect.objectContaining({ code: 'resource_refused' })]);
+});
+
+test('an expression of an authentication that takes long is refused soon', async () => {
+  const password = '${ ("é" * 7000000) as $x | [range(100000) | $x | length] | add | tostring }';
+  const authentication = { basic: { username: 'me', password } };
+  const spentMs = threadClock();
+  const workflow = await created({
+    do: [{ a: { call: 'http', with: { method: 'get', endpoint: 'https://team.test/a' } } }],
+    input: { schema: { resource: { endpoint: { uri: 'https://team.test/schema', authentication } } } },
+  });
+  expect(spentMs()).toBeLessThan(PATIENCE_MS);
+  expect(workflow.problems).toEqual([
+    expect.objectContaining({
+      code: 'resource_refused',
+      message: expect.stringContaining('an expression of its authentication takes too long'),
+    }),
+  ]);
+  expect(server.seen).toEqual([]);
+});
+
+test('what a correlation expects is refused soon if it takes long', async () => {
+  const expected = '${ ("é" * 7000000) as $x | [range(100000) | $x | length] | add | tostring }';
+  const filter = { with: { type: 'a.b' }, correlate: { k: { from: '.data.k', expect: expected } } };
+  const spentMs = threadClock();
+  const { status, body } = await builder.post('/workflows', {
+    name: 'expects',
+    definition: { schedule: { on: { one: filter } }, do: [{ a: { set: { a: 1 } } }] },
+  });
+  expect(spentMs()).toBeLessThan(PATIENCE_MS);
+  expect([status, body.errors]).toEqual([
+    422,
+    [
+      expect.objectContaining({
+        pointer: '/definition/schedule/on',
+        code: 'expression',
+        message: expect.stringContaining('takes too long'),
+      }),
+    ],
+  ]);
 });
 
 test('validating fetches too, and so does applying a set', async () => {
