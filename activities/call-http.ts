@@ -1,7 +1,7 @@
 import { isRecord } from '../contracts/is-record.ts';
 import type { RunActivities } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
-import { ExpressionBudget } from '../domain/expression-budget.ts';
+import { ExpressionBudget } from '../language/expression-budget.ts';
 import { ExpressionError, template } from '../language/expressions/index.ts';
 import type { CallDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { CallHttpInput } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
 import { pointerTokens } from '../contracts/json-pointer.ts';
-import { callBudget } from '../domain/expression-budget.ts';
+import { callBudget } from '../language/expression-budget.ts';
 import { ExpressionError, template } from '../language/expressions/index.ts';
 import type { ActivityDeps } from './deps.ts';
 

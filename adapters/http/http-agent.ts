@@ -3,7 +3,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { evaluateRule } from '../../language/job-answer.ts';
 import { apiConfiguration, type ApiConfiguration } from '../../contracts/agent-kinds/api.ts';
 import { fault } from '../../contracts/fault.ts';
-import { callBudget } from '../../domain/expression-budget.ts';
+import { callBudget } from '../../language/expression-budget.ts';
 import type { AgentAdapter, AgentCall, AgentResult, CallFiles, FileReference } from '../../domain/ports.ts';
 import { agentCredentials } from '../authentication/agent-authentication.ts';
 import { headerSafe, parseConfiguration, timeoutOf, withoutSecrets } from '../call-settings.ts';

@@ -16,7 +16,7 @@ import {
 import { Fault, fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { ApiConfiguration } from '../../contracts/agent-kinds/api.ts';
-import { callBudget } from '../../domain/expression-budget.ts';
+import { callBudget } from '../../language/expression-budget.ts';
 import type { AgentCall } from '../../domain/ports.ts';
 import type { EgressResponse } from '../egress/egress.ts';
 import type { Sensitive } from '../secrets/sensitive.ts';

@@ -5,7 +5,7 @@
 import { template } from '../../language/expressions/index.ts';
 import { fault } from '../../contracts/fault.ts';
 import { fillPlaceholders } from '../../contracts/placeholders.ts';
-import { callBudget, type ExpressionBudget } from '../../domain/expression-budget.ts';
+import { callBudget, type ExpressionBudget } from '../../language/expression-budget.ts';
 import { splitTemplate } from '../../language/split-template.ts';
 import type { Sensitive } from './sensitive.ts';
 

@@ -1,7 +1,7 @@
 /** What a message of a device means: JSON, a text, or bytes, which become a file. */
 import { fault } from '../../contracts/fault.ts';
 import { compile } from '../../language/expressions/index.ts';
-import { callBudget } from '../../domain/expression-budget.ts';
+import { callBudget } from '../../language/expression-budget.ts';
 import type { CallFiles } from '../../domain/ports.ts';
 import { isTextual } from '../http/media-types.ts';
 import type { Sensitive } from '../secrets/sensitive.ts';

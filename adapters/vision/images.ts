@@ -1,7 +1,7 @@
 /** The images of an invocation: found in its input, loaded by us, checked by their content. */
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
-import { callBudget } from '../../domain/expression-budget.ts';
+import { callBudget } from '../../language/expression-budget.ts';
 import type { AgentCall } from '../../domain/ports.ts';
 import { compile } from '../../language/expressions/index.ts';
 import { reserveAnswer } from '../egress/answer-memory.ts';

@@ -3,7 +3,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import type { ApprovalRequest, ToolRequest } from '../../contracts/tool-loop.ts';
 import { template, type Json } from '../../language/expressions/index.ts';
 import { describeViolations, violations } from '../../language/schema/validate-json.ts';
-import { requestBudget, type ExpressionBudget } from '../expression-budget.ts';
+import { requestBudget, type ExpressionBudget } from '../../language/expression-budget.ts';
 import type { ModelTurnResult } from '../ports.ts';
 import type { StoredTool } from './tools.ts';
 

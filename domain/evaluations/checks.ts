@@ -1,6 +1,6 @@
 /** What an output is checked by: expressions of users, so what one evaluation may cost is limited. */
 import { ExpressionError, template, type Program } from '../../language/expressions/index.ts';
-import { overdueAfter } from '../expression-budget.ts';
+import { overdueAfter } from '../../language/expression-budget.ts';
 
 export interface Check {
   name?: string | undefined;

@@ -1,7 +1,7 @@
 /** Evaluates what filters of events say. Users write them, so what one match may cost is limited. */
 import { correlationText } from '../../contracts/listening.ts';
 import { compile, ExpressionError, template, type Program } from '../../language/expressions/index.ts';
-import { overdueAfter } from '../expression-budget.ts';
+import { overdueAfter } from '../../language/expression-budget.ts';
 import { storable } from '../storable.ts';
 
 export type Attributes = Record<string, unknown>;

@@ -5,7 +5,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { ExpressionError } from '../../language/expressions/index.ts';
 import { jobErrorOf, jobOutputOf, jobStateOf, type JobAnswer } from '../../language/job-answer.ts';
 import { invalid } from '../errors.ts';
-import { requestBudget } from '../expression-budget.ts';
+import { requestBudget } from '../../language/expression-budget.ts';
 import { callbackVoid } from './callback-token.ts';
 import { closeLeft, digestOf, finishJob } from './finish.ts';
 import { findJob, isLeft, lockJob, type JobRow } from './job.ts';

@@ -8,7 +8,7 @@ import { own } from '../../language/definition/problems.ts';
 import type { Resource, ResourceReference } from '../../language/definition/resources.ts';
 import { validateDefinition, type Problem } from '../../language/definition/validate.ts';
 import { ExpressionError, template } from '../../language/expressions/index.ts';
-import { requestBudget, type ExpressionBudget } from '../expression-budget.ts';
+import { requestBudget, type ExpressionBudget } from '../../language/expression-budget.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { ResourceFetcher } from '../ports.ts';
 import { storable } from '../storable.ts';

@@ -10,7 +10,7 @@ import type { EventConsumptionStrategy } from '../../language/definition/model.t
 import { ExpressionError, template } from '../../language/expressions/index.ts';
 import { invalid } from '../errors.ts';
 import { insertKeys, NOTHING_YET, type ListenerRow } from '../events/listener-rows.ts';
-import { requestBudget } from '../expression-budget.ts';
+import { requestBudget } from '../../language/expression-budget.ts';
 
 /**
  * Replaces the listener, and forgets the starts that lack events; those that have all and wait go on waiting.

@@ -264,6 +264,18 @@ describe('hostile sizes', () => {
   });
 });
 
+test('long texts are found and split like short ones', () => {
+  const part = 'ab'.repeat(150);
+  const whole = `${part}c${part}${part.slice(0, -1)}${part}`;
+  const [places, parts]: [number[], string[]] = [[], whole.split(part)];
+  for (let at = whole.indexOf(part); at >= 0; at = whole.indexOf(part, at + 1)) places.push(at);
+  const input = [whole, part];
+  expect(compile('. as [$w, $p] | $w | indices($p)').first(input)).toEqual(places);
+  expect(compile('. as [$w, $p] | $w | split($p)').first(input)).toEqual(parts);
+  expect(compile('. as [$w, $p] | $w | contains($p)').first(input)).toBe(true);
+  expect(compile('. as [$w, $p] | $w | contains("x" + $p)').first(input)).toBe(false);
+});
+
 test('runs of earlier code count as they did', () => {
   let steps = 0;
   const meter = (spent: number): void => void (steps = spent);

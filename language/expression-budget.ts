@@ -2,7 +2,7 @@
  * What expressions of users may cost outside of workflow code, together: steps, and the processor's time in
  * case that steps of some kind take longer than they should. Nothing here has to be deterministic.
  */
-import { defaultLimits, type Environment } from '../language/expressions/index.ts';
+import { defaultLimits, type Environment } from './expressions/index.ts';
 
 export class ExpressionBudget {
   #steps: number;
