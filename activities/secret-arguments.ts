@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { CallHttpInput } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
 import { pointerTokens } from '../contracts/json-pointer.ts';
-import { callBudget } from '../language/expression-budget.ts';
+import { callBudget, type ExpressionBudget } from '../language/expression-budget.ts';
 import { ExpressionError, template } from '../language/expressions/index.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -72,16 +72,17 @@ export async function withDeferred(
     secrets[name] = parsed(value);
   }
   const args = structuredClone(input.with);
-  const scopes = scopesOf(input, secrets);
+  const budget = callBudget();
+  const scopes = scopesOf(input, secrets, budget);
   const sensitive = [...textsIn(secrets), ...numbersIn(secrets)];
   const fill = (expressions: CallHttpInput['deferred'], authorization: unknown): void => {
     for (const { pointer, expression } of expressions) {
-      const value = evaluate(expression, { ...scopes.real, authorization });
+      const value = evaluate(expression, { ...scopes.real, authorization }, budget);
       // An object here could choose the secret with which the URL is called.
       if (ADDRESS.test(pointer) && typeof value !== 'string')
         throw fault('expression', 'The expression of the endpoint must give a text');
       const isPlain = !READS_CREDENTIALS.test(expression);
-      const harmless = isPlain ? textsWithout(expression, scopes.other) : new Set<string>();
+      const harmless = isPlain ? textsWithout(expression, scopes.other, budget) : new Set<string>();
       sensitive.push(...textsIn(value).filter((text) => !harmless.has(text)));
       setAt(args, pointer, value);
     }
@@ -105,11 +106,16 @@ type Scope = Record<string, unknown>;
  * The variables of the expressions; `other`: the same with other secrets in `input`, null if that fails. What
  * an expression gives with both does not come from a secret.
  */
-function scopesOf(call: DeferringCall, secrets: Scope): { real: Scope; other: Scope | null } {
+function scopesOf(
+  call: DeferringCall,
+  secrets: Scope,
+  budget: ExpressionBudget,
+): { real: Scope; other: Scope | null } {
   const { input: raw, ...variables } = call.scope ?? {};
   const { input_from: from } = call;
   if (from === undefined) return { real: { ...variables, input: raw, secrets }, other: null };
-  const inputOf = (values: unknown): unknown => transformed(from, raw, { ...variables, secrets: values });
+  const inputOf = (values: unknown): unknown =>
+    transformed(from, raw, { ...variables, secrets: values }, budget);
   const real = { ...variables, input: inputOf(secrets), secrets };
   try {
     return { real, other: { ...variables, input: inputOf(otherValues(secrets)), secrets: {} } };
@@ -118,11 +124,11 @@ function scopesOf(call: DeferringCall, secrets: Scope): { real: Scope; other: Sc
   }
 }
 
-function transformed(from: unknown, raw: unknown, variables: Scope): unknown {
-  if (typeof from === 'string') return evaluate(from, { ...variables, input: raw }, 'loose');
+function transformed(from: unknown, raw: unknown, variables: Scope, budget: ExpressionBudget): unknown {
+  if (typeof from === 'string') return evaluate(from, { ...variables, input: raw }, budget, 'loose');
   const walk = (value: unknown): unknown => {
     if (typeof value === 'string')
-      return value.includes('${') ? evaluate(value, { ...variables, input: raw }) : value;
+      return value.includes('${') ? evaluate(value, { ...variables, input: raw }, budget) : value;
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
@@ -139,9 +145,11 @@ function otherValues(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, otherValues(item)]));
 }
 
-function textsWithout(expression: string, scope: Scope | null): Set<string> {
+function textsWithout(expression: string, scope: Scope | null, budget: ExpressionBudget): Set<string> {
   try {
-    return new Set(scope === null ? [] : textsIn(evaluate(expression, { ...scope, authorization: null })));
+    return new Set(
+      scope === null ? [] : textsIn(evaluate(expression, { ...scope, authorization: null }, budget)),
+    );
   } catch {
     return new Set();
   }
@@ -158,10 +166,15 @@ function numbersIn(secrets: unknown): string[] {
   return typeof secrets === 'object' && secrets !== null ? Object.values(secrets).flatMap(numbersIn) : [];
 }
 
-function evaluate(expression: string, variables: Scope, mode: 'strict' | 'loose' = 'strict'): unknown {
+function evaluate(
+  expression: string,
+  variables: Scope,
+  budget: ExpressionBudget,
+  mode: 'strict' | 'loose' = 'strict',
+): unknown {
   try {
     return template(expression, { mode }).first(variables['input'], {
-      ...callBudget().options,
+      ...budget.options,
       variables,
       clock: () => new Date(),
     });
