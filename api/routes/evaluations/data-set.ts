@@ -70,11 +70,24 @@ function casesIn(content: string, refuse: Refuse): EvaluationCase[] {
     }
   };
   if (content.trimStart().startsWith('[')) return checked(parsed(content, 'The file'), refuse);
-  const lines = content.split('\n').map((text, index) => ({ text, line: index + 1 }));
-  const cases = lines
-    .filter(({ text }) => text.trim() !== '')
-    .map(({ text, line }) => ({ value: parsed(text, `Line ${line}`), line }));
+  const cases: { value: unknown; line: number }[] = [];
+  for (const { text, line } of linesOf(content)) {
+    if (text.trim() === '') continue;
+    if (cases.length === MAX_CASES)
+      throw refuse('invalid', `The file has more than ${MAX_CASES} cases: line ${line} is one too many.`);
+    cases.push({ value: parsed(text, `Line ${line}`), line });
+  }
   return checkedLines(cases, refuse);
+}
+
+/** One after the other, so that nobody splits a file that is refused for its length. */
+function* linesOf(content: string): Generator<{ text: string; line: number }> {
+  for (let line = 1, start = 0; start <= content.length; line += 1) {
+    const end = content.indexOf('\n', start);
+    const next = end === -1 ? content.length : end;
+    yield { text: content.slice(start, next), line };
+    start = next + 1;
+  }
 }
 
 function casesInCsv(
@@ -104,6 +117,9 @@ function checkedLines(cases: readonly { value: unknown; line: number }[], refuse
 }
 
 function checked(cases: unknown, refuse: Refuse): EvaluationCase[] {
+  // Before anything looks at each of them.
+  if (Array.isArray(cases) && cases.length > MAX_CASES)
+    throw refuse('invalid', `There are ${cases.length} cases, but at most ${MAX_CASES} are allowed.`);
   const [bad] = unstorable(cases);
   if (bad) throw refuse(bad.code, `Case ${bad.pointer}: ${bad.message}`);
   const result = evaluationCases.safeParse(cases, { error: issueText });

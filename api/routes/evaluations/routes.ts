@@ -2,7 +2,8 @@
 import * as z from 'zod';
 
 import type { Agent } from '../../../db/entities/agent.ts';
-import { badRequest, forbidden, invalid } from '../../../domain/errors.ts';
+import { accepted, badRequest, forbidden, invalid, keepRefusal } from '../../../domain/errors.ts';
+import type { EvaluationCase } from '../../../domain/evaluations/given.ts';
 import {
   deleteEvaluation,
   getEvaluation,
@@ -77,7 +78,9 @@ function startEndpoint(deps: AppDeps): Endpoint {
     prepare: async (c) => {
       const agent = await ownAgent(c);
       const { file_id: fileId } = requestOf(c.body, c.query);
-      return fileId === undefined ? undefined : readDataSet(c.em, deps.files, c.actor, fileId, agent);
+      if (fileId === undefined) return undefined;
+      // A refusal is kept, so that the handler does not read the file again.
+      return readDataSet(c.em, deps.files, c.actor, fileId, agent).then((value) => ({ value }), keepRefusal);
     },
     handler: async (c) => {
       const agent = await ownAgent(c);
@@ -88,7 +91,10 @@ function startEndpoint(deps: AppDeps): Endpoint {
         throw invalid([{ pointer: '/cases', code: 'required', message }], message);
       }
       if (fileId !== undefined) requireScope(c.actor, 'files:read');
-      const ofFile = async () => c.prepared ?? readDataSet(c.em, deps.files, c.actor, fileId ?? '', agent);
+      const ofFile = async (): Promise<EvaluationCase[]> =>
+        c.prepared === undefined
+          ? readDataSet(c.em, deps.files, c.actor, fileId ?? '', agent)
+          : accepted(c.prepared);
       const cases =
         typeof body === 'string' ? c.measure(() => casesOfBody(body, agent)) : (given ?? (await ofFile()));
       const started = await startEvaluation(
