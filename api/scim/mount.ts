@@ -9,6 +9,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { writeAudit, type AuditData, type AuditOrigin } from '../../domain/audit/write.ts';
 import { getIssuer, type Issuer } from '../../domain/identity/issuers.ts';
+import { unmeasured, type Measure } from '../../domain/measure.ts';
 import { ScimError } from '../../domain/scim/errors.ts';
 import {
   deleteScimGroup,
@@ -52,6 +53,8 @@ interface Call {
   /** `https://…/scim/v2` */
   base: string;
   body: unknown;
+  /** Work with the body counts as the client's. */
+  measure: Measure;
 }
 
 interface Answer {
@@ -75,14 +78,15 @@ export function scimMiddleware(deps: AppDeps): Middleware {
       }
       ctx.set(await countRequest(fork, { id: token.tokenId }, deps.env.RATE_LIMIT_PER_MINUTE));
       // Read before the transaction opens, so that a slow client holds no database connection.
-      const body = await readBody(ctx);
+      const { body, measure } = await readBody(ctx);
       const base = `${deps.env.BASE_URL}/scim/v2`;
       const answer = await inTransaction(fork, async (em) => {
         const issuer = await getIssuer(em, token.issuerId);
         // One change of an issuer at a time: groups change many users.
         if (ctx.method !== 'GET')
           await em.execute('select pg_advisory_xact_lock(hashtextextended(?, 2))', [issuer.id]);
-        return dispatch({ ctx, em, issuer, origin: originOfToken(ctx, issuer, token), base, body }, kind, id);
+        const origin = originOfToken(ctx, issuer, token);
+        return dispatch({ ctx, em, issuer, origin, base, body, measure }, kind, id);
       });
       send(ctx, answer);
     } catch (error) {
@@ -103,16 +107,17 @@ function tokenOf(ctx: Context): string {
   return /^Bearer +([^\s]+) *$/i.exec(ctx.get('authorization'))?.[1] ?? '';
 }
 
-async function readBody(ctx: Context): Promise<unknown> {
-  if (!['POST', 'PUT', 'PATCH'].includes(ctx.method)) return undefined;
+async function readBody(ctx: Context): Promise<Pick<Call, 'body' | 'measure'>> {
+  if (!['POST', 'PUT', 'PATCH'].includes(ctx.method)) return { body: undefined, measure: unmeasured };
   const raw = await readRawBody(ctx, BODY_LIMIT_BYTES);
   if (!JSON_TYPES.has(raw.type)) throw new ScimError(400, 'Send application/scim+json.', 'invalidSyntax');
-  return raw.turn.measure(() => {
-    const body = parseJson(decodeText(raw.bytes));
-    if (unstorable(body).length > 0)
+  const body = raw.turn.measure(() => {
+    const value = parseJson(decodeText(raw.bytes));
+    if (unstorable(value).length > 0)
       throw new ScimError(400, 'A text has a NUL character or an unpaired surrogate.', 'invalidValue');
-    return body;
+    return value;
   });
+  return { body, measure: raw.turn.measure };
 }
 
 async function dispatch(call: Call, kind: string, id: string | undefined): Promise<Answer> {
@@ -138,14 +143,15 @@ async function users(call: Call): Promise<Answer> {
 }
 
 async function oneUser(call: Call, id: string): Promise<Answer> {
-  const { ctx, em, issuer, origin, body } = call;
+  const { ctx, em, issuer, origin, body, measure } = call;
   const user = await getScimUser(em, issuer, id, ctx.method !== 'GET');
   if (ctx.method === 'GET') return shown(call, 'User', user);
   checkVersion(ctx, user);
   switch (ctx.method) {
     case 'PUT':
     case 'PATCH': {
-      const wanted = ctx.method === 'PUT' ? body : applyPatch(user.resource, operationsOf(body));
+      const wanted =
+        ctx.method === 'PUT' ? body : measure(() => applyPatch(user.resource, operationsOf(body)));
       const changed = await replaceScimUser(em, issuer, origin, user, wanted);
       await note(call, 'user', id, user, changed);
       return shown(call, 'User', changed);
@@ -176,14 +182,15 @@ async function groups(call: Call): Promise<Answer> {
 }
 
 async function oneGroup(call: Call, id: string): Promise<Answer> {
-  const { ctx, em, issuer, origin, body } = call;
+  const { ctx, em, issuer, origin, body, measure } = call;
   const group = await getScimGroup(em, issuer, id, ctx.method !== 'GET');
   if (ctx.method === 'GET') return shown(call, 'Group', group);
   checkVersion(ctx, group);
   switch (ctx.method) {
     case 'PUT':
     case 'PATCH': {
-      const wanted = ctx.method === 'PUT' ? body : applyPatch(group.resource, operationsOf(body));
+      const wanted =
+        ctx.method === 'PUT' ? body : measure(() => applyPatch(group.resource, operationsOf(body)));
       const changed = await putScimGroup(em, issuer, origin, id, wanted);
       await note(call, 'group', id, group, changed);
       return shown(call, 'Group', changed);

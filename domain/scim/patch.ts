@@ -16,8 +16,14 @@ export interface Operation {
 type Resource = Record<string, unknown>;
 
 const MAX_PATH_LENGTH = 1_000;
+/** As many as a group has members. */
+const MAX_VALUES = 5_000;
+const MAX_ATTRIBUTES = 500;
 
-/** A changed copy. @throws ScimError */
+/**
+ * A changed copy. Each operation looks at all values of an attribute, and at the names of all attributes, so
+ * their number is bounded. @throws ScimError
+ */
 export function applyPatch(resource: Resource, operations: readonly Operation[]): Resource {
   const changed: Resource = structuredClone(resource);
   for (const { op, path, value } of operations) {
@@ -87,18 +93,45 @@ function recordAt(resource: Resource, name: string): Resource {
 
 function setOrRemove(target: Resource, name: string, kind: Kind, value: unknown): void {
   const before = target[name];
+  checkWidth(before);
   if (kind === 'remove') {
     // Entra removes members by their values.
     if (Array.isArray(before) && Array.isArray(value) && value.length > 0) {
       const gone = new Set(value.map(keyOf));
-      target[name] = before.filter((one) => !gone.has(keyOf(one)));
+      const keys = keysOf(before);
+      setList(
+        target,
+        name,
+        before.filter((_, index) => !gone.has(keys[index] ?? '')),
+        keys.filter((key) => !gone.has(key)),
+      );
     } else delete target[name];
   } else if (kind === 'add' && Array.isArray(before)) {
-    const added = Array.isArray(value) ? value : [value];
-    const known = new Set(before.map(keyOf));
-    target[name] = [...before, ...added.filter((one) => !known.has(keyOf(one)))];
+    const keys = keysOf(before);
+    const known = new Set(keys);
+    const added = (Array.isArray(value) ? value : [value])
+      .map((one: unknown) => ({ one, key: keyOf(one) }))
+      .filter(({ key }) => !known.has(key));
+    setList(
+      target,
+      name,
+      [...before, ...added.map(({ one }) => one)],
+      [...keys, ...added.map(({ key }) => key)],
+    );
   } else if (kind === 'add' && isRecord(before) && isRecord(value)) target[name] = { ...before, ...value };
   else target[name] = value;
+}
+
+/** What `keyOf` gave for the values of a list, so that each operation asks for its own values only. */
+const knownKeys = new WeakMap<readonly unknown[], string[]>();
+
+function keysOf(list: readonly unknown[]): string[] {
+  return knownKeys.get(list) ?? list.map(keyOf);
+}
+
+function setList(target: Resource, name: string, list: unknown[], keys: string[]): void {
+  knownKeys.set(list, keys);
+  target[name] = list;
 }
 
 /** What makes two values of a list the same. */
@@ -112,6 +145,7 @@ function changeMatching(target: Resource, name: string, kind: Kind, path: Path, 
   const condition = parsed(filter ?? '');
   const matches = matcher(condition);
   const all: unknown[] = Array.isArray(target[name]) ? target[name] : [];
+  checkWidth(all);
   if (kind === 'remove' && sub === null) {
     target[name] = all.filter((one) => !matches(one));
     return;
@@ -123,6 +157,8 @@ function changeMatching(target: Resource, name: string, kind: Kind, path: Path, 
     found.push(made);
   }
   if (found.length === 0) throw new ScimError(400, 'No value matches the path.', 'noTarget');
+  // What changes below may be what makes them the same.
+  knownKeys.delete(all);
   for (const one of found) {
     if (sub !== null) setOrRemove(one, nameIn(one, sub), kind, value);
     else if (isRecord(value)) Object.assign(one, value);
@@ -131,7 +167,9 @@ function changeMatching(target: Resource, name: string, kind: Kind, path: Path, 
 
 /** Names of attributes do not depend on case (RFC 7643 section 2.1). */
 function nameIn(resource: Resource, name: string): string {
-  const isName = (one: string): boolean => one.toLowerCase() === name.toLowerCase();
+  checkWidth(resource);
+  const lower = name.toLowerCase();
+  const isName = (one: string): boolean => one.toLowerCase() === lower;
   return Object.keys(resource).find(isName) ?? NAMES.find(isName) ?? name;
 }
 
@@ -151,6 +189,14 @@ const NAMES = [
   'type',
   'primary',
 ];
+
+/** @throws ScimError if there is too much for another operation */
+function checkWidth(value: unknown): void {
+  if (Array.isArray(value) && value.length > MAX_VALUES)
+    throw new ScimError(400, `An attribute has at most ${MAX_VALUES} values.`, 'tooMany');
+  if (isRecord(value) && Object.keys(value).length > MAX_ATTRIBUTES)
+    throw new ScimError(400, `There are at most ${MAX_ATTRIBUTES} attributes.`, 'tooMany');
+}
 
 function invalidPath(): ScimError {
   return new ScimError(400, 'The path cannot be used.', 'invalidPath');

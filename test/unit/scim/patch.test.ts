@@ -2,6 +2,7 @@
 import { expect, test } from '@jest/globals';
 
 import { applyPatch } from '../../../domain/scim/patch.ts';
+import { threadClock } from '../../support/machine.ts';
 
 const user = {
   userName: 'ada',
@@ -58,4 +59,45 @@ test('what cannot be done is refused', () => {
     { op: 'remove', path: 'emails[type eq "fax"].value' },
   ];
   for (const operation of wrong) expect(() => applyPatch(user, [operation])).toThrow();
+});
+
+test('lists and names are bounded, so that many operations take little time', () => {
+  const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 1]));
+  const add = (value: unknown, path = 'x') => ({ op: 'add', path, value });
+  const small = Array.from({ length: 999 }, () => add(1));
+  const numbers = Array.from({ length: 100_000 }, (_, index) => index);
+  const spentMs = threadClock();
+  for (const first of [add(numbers), { op: 'add', value: wide }, add(wide), add([1, numbers])])
+    try {
+      applyPatch(user, [first, ...small]);
+    } catch (error) {
+      expect(error).toMatchObject({ status: 400, scimType: 'tooMany' });
+    }
+  expect(() => applyPatch(user, [add(numbers), add(1)])).toThrow('at most 5000 values');
+  expect(() => applyPatch(user, [{ op: 'add', value: wide }])).toThrow('at most 500 attributes');
+  const members = numbers.slice(0, 4_000).map((number) => ({ value: `m${number}`, display: 'Somebody' }));
+  const group = applyPatch({ displayName: 'all', members }, [
+    ...numbers.slice(0, 500).map((number) => add([{ value: `n${number}` }, { value: 'm1' }], 'members')),
+    ...numbers.slice(0, 499).map((number) => ({
+      op: 'remove',
+      path: 'members',
+      value: [{ value: `m${number}` }],
+    })),
+  ]);
+  expect(group['members']).toHaveLength(4_000 + 500 - 499);
+  expect(spentMs()).toBeLessThan(10_000);
+});
+
+test('a value that a filter has changed is compared as it is now', () => {
+  const { emails } = applyPatch(user, [
+    { op: 'add', path: 'emails', value: { value: 'new@work.example' } },
+    { op: 'replace', path: 'emails[type eq "work"].value', value: 'b@work.example' },
+    { op: 'add', path: 'emails', value: [{ value: 'b@work.example' }, { value: 'a@work.example' }] },
+  ]);
+  expect((emails as { value: string }[]).map(({ value }) => value)).toEqual([
+    'b@work.example',
+    'a@home.example',
+    'new@work.example',
+    'a@work.example',
+  ]);
 });
