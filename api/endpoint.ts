@@ -12,6 +12,7 @@ import type { AuditNote } from '../domain/audit/write.ts';
 import type { Actor } from '../domain/auth/actor.ts';
 import type { Checked } from '../domain/errors.ts';
 import type { KeyedAnswer } from '../domain/hitl/decide-at-once.ts';
+import type { Measure } from '../domain/measure.ts';
 import type { YamlBody } from './yaml-body.ts';
 
 /** `person`: no token may; `none`: the operation needs no log-in, or is about the credential itself. */
@@ -85,7 +86,9 @@ export interface EndpointContext<P = unknown, Q = unknown, B = unknown, R = unkn
   /** Of a request with an `Idempotency-Key`; else null. */
   readonly keyed: KeyedRequest | null;
   /** Does work whose effort depends on the body, and counts its time as the caller's. */
-  measure<T>(work: () => T): T;
+  readonly measure: Measure;
+  /** Counts work that waits for the database in between, so that it cannot be measured. */
+  readonly count: (ms: number) => void;
   ctx: Context;
   requestId: string;
   /** Public base URL of this API, without a trailing slash. */

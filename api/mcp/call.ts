@@ -27,6 +27,8 @@ export interface McpCall {
   gone: AbortSignal;
   /** Whether the client has not yet taken what was sent to it. */
   isBehind: () => boolean;
+  /** Called when the message has been read: what follows waits for others. */
+  hasRead: () => void;
   /** The last entry of the run's log that the client knows of. */
   lastSeq: number;
 }

@@ -15,6 +15,7 @@ import { v7 as uuidv7 } from 'uuid';
 
 import { isRecord } from '../../contracts/is-record.ts';
 import { isUuid } from '../../contracts/uuid.ts';
+import { own } from '../../language/definition/problems.ts';
 import { MCP_PATH } from '../../domain/auth/access-token.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import { AppError, badRequest, forbidden } from '../../domain/errors.ts';
@@ -37,6 +38,8 @@ import { createMcpServer } from './server.ts';
 
 /** Files come in as base64. */
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
+/** Of all but the content of an uploaded file, as in bodies of other requests. */
+const MESSAGE_LIMIT_BYTES = 2 * 1024 * 1024;
 const KEEP_ALIVE_MS = 5_000;
 /** Of ids of requests and tokens of progress. */
 const MAX_NAME_LENGTH = 255;
@@ -102,8 +105,30 @@ async function dispatch(ctx: Context, deps: AppDeps): Promise<void> {
   if (Array.isArray(message))
     throw badRequest('batch', 'Send one message a request: newer versions of MCP have no batches.');
   checkNames(message);
+  checkSize(message, raw.bytes.length);
   await cancelByMessage(call, message);
-  return answer(ctx, call, message);
+  // The SDK checks the message before it calls us, and then all arguments are looked through.
+  const hasRead = raw.turn.begin();
+  try {
+    return await answer(ctx, { ...call, hasRead }, message);
+  } finally {
+    // For messages that the SDK answers by itself, in the same turn of the event loop.
+    setImmediate(hasRead);
+  }
+}
+
+/** @throws 413 for a message that is large without the content of an upload */
+function checkSize(message: unknown, bytes: number): void {
+  if (bytes <= MESSAGE_LIMIT_BYTES) return;
+  const params = own(message, 'params');
+  const content = own(own(params, 'arguments'), 'content_base64');
+  const isUpload = own(params, 'name') === 'upload_file' && typeof content === 'string';
+  if (bytes - (isUpload ? content.length : 0) > MESSAGE_LIMIT_BYTES)
+    throw new AppError(
+      'too_large',
+      'body_too_large',
+      'A message has at most 2 MiB, without the content of a file that is uploaded.',
+    );
 }
 
 /** Ids are kept, and each report of progress repeats its token. @throws 400 for long ones */
@@ -202,6 +227,7 @@ async function callOf(ctx: Context, deps: AppDeps, sessionId: string | null): Pr
     openSession: () => deps.sessions.openStream(openerOf(ctx)),
     gone: left.signal,
     isBehind: () => ctx.res.writableNeedDrain,
+    hasRead: () => {},
     lastSeq: 0,
   };
 }
@@ -222,6 +248,7 @@ const RPC_CODES: Partial<Record<string, number>> = {
   malformed_json: -32700,
   batch: -32600,
   too_long: -32600,
+  body_too_large: -32600,
 };
 
 /** Before a message is understood, errors have no id (JSON-RPC 2.0 section 5). */

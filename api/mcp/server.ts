@@ -24,16 +24,20 @@ export function createMcpServer(call: McpCall): Server {
     { name: 'cadenza', title: 'Cadenza', version: '0.1.0' },
     { capabilities: { tools: {}, resources: {} }, instructions: INSTRUCTIONS },
   );
-  server.setRequestHandler('tools/list', async ({ params }) => listTools(call, params?.cursor));
+  server.setRequestHandler('tools/list', async ({ params }) => {
+    call.hasRead();
+    return listTools(call, params?.cursor);
+  });
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) =>
     callTool(call, params.name, params.arguments ?? {}, mcpReq),
   );
   server.setRequestHandler('resources/list', async ({ params }) =>
     protocolErrors(call, () => listResources(call, params?.cursor)),
   );
-  server.setRequestHandler('resources/templates/list', async () => ({
-    resourceTemplates: RESOURCE_TEMPLATES,
-  }));
+  server.setRequestHandler('resources/templates/list', async () => {
+    call.hasRead();
+    return { resourceTemplates: RESOURCE_TEMPLATES };
+  });
   server.setRequestHandler('resources/read', async ({ params }) =>
     protocolErrors(call, () => readResource(call, params.uri), params.uri),
   );
@@ -74,6 +78,7 @@ async function callTool(
   const { actor, deps } = call;
   try {
     const [bad] = unstorable(given);
+    call.hasRead();
     if (bad) return toolError(`${bad.pointer}: ${bad.message}`);
     const own = await callPlatformTool(call, name, given, request);
     if (own !== null) return own;
@@ -96,6 +101,7 @@ async function callTool(
 }
 
 async function protocolErrors<T>(call: McpCall, work: () => Promise<T>, uri = ''): Promise<T> {
+  call.hasRead();
   try {
     return await work();
   } catch (error) {

@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
+import type { Measure } from '../../domain/measure.ts';
 
 /** Smaller bodies never wait, so that a caller who uploads much can still decide a task. */
 const LARGE_BYTES = 16 * 1024;
@@ -20,7 +21,11 @@ const MAX_CALLERS = 10_000;
 
 export interface BodyTurn {
   /** Does synchronous work with the body, and counts its time as the caller's. */
-  measure<T>(work: () => T): T;
+  measure: Measure;
+  /** The same for work that ends elsewhere: it is counted when what is returned is called first. */
+  begin(): () => void;
+  /** Counts work that cannot be measured, because it waits for others in between. */
+  count(ms: number): void;
 }
 
 export interface BodyTurns {
@@ -31,8 +36,14 @@ export interface BodyTurns {
   take(caller: string, bytes: number): Promise<BodyTurn>;
 }
 
-/** `nowMs`: a clock that never goes back. */
-export function createBodyTurns(nowMs: () => number = () => performance.now()): BodyTurns {
+/**
+ * `nowMs`: a clock that never goes back. `spentMs`: a clock of the work of this thread, so that a busy machine
+ * does not count as a caller's.
+ */
+export function createBodyTurns(
+  nowMs: () => number = () => performance.now(),
+  spentMs: () => number = nowMs,
+): BodyTurns {
   /** When the time that a caller has used is made up for by waiting. Callers without debt are absent. */
   const settledMs = new Map<string, number>();
 
@@ -55,17 +66,30 @@ export function createBodyTurns(nowMs: () => number = () => performance.now()): 
       }
       let measuredMs = 0;
       let countedMs = Math.max(expectedMs, COUNTED_MS);
+      const add = (usedMs: number): void => {
+        measuredMs += usedMs;
+        count(caller, measuredMs - countedMs);
+        countedMs = Math.max(countedMs, measuredMs);
+      };
+      const begin = (): (() => void) => {
+        const begunMs = spentMs();
+        let ended = false;
+        return () => {
+          if (!ended) add(spentMs() - begunMs);
+          ended = true;
+        };
+      };
       return {
         measure(work) {
-          const begunMs = nowMs();
+          const end = begin();
           try {
             return work();
           } finally {
-            measuredMs += nowMs() - begunMs;
-            count(caller, measuredMs - countedMs);
-            countedMs = Math.max(countedMs, measuredMs);
+            end();
           }
         },
+        begin,
+        count: add,
       };
     },
   };

@@ -26,7 +26,13 @@ export interface RawBody {
   turn: BodyTurn;
 }
 
-const bodyTurns = createBodyTurns();
+const bodyTurns = createBodyTurns(
+  () => performance.now(),
+  () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1_000;
+  },
+);
 
 /**
  * Reads the whole body.

@@ -5,6 +5,7 @@ import type { Logger } from '../../config/logger.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { anonymous, type Actor } from '../../domain/auth/actor.ts';
 import { AppError, keepRefusal, type Checked } from '../../domain/errors.ts';
+import { unmeasured, type Measure } from '../../domain/measure.ts';
 import {
   consumedTypes,
   isMedia,
@@ -212,7 +213,8 @@ interface Reading {
   syntax(): Syntax;
   query(): unknown;
   body(): unknown;
-  measure<T>(work: () => T): T;
+  measure: Measure;
+  count(ms: number): void;
 }
 
 /** Query and body of a request. Each is read once, when `prepare` or the handler first asks for it. */
@@ -238,6 +240,7 @@ function readingOf(endpoint: Endpoint, ctx: Context, read: RawBody | AppError | 
     query: parsedQuery,
     body: parsedBody,
     measure: (work) => (read === null ? work() : measured(read, work)),
+    count: (ms) => (read === null || read instanceof AppError ? undefined : read.turn.count(ms)),
   };
 }
 
@@ -276,6 +279,7 @@ function makeContext(
       return request.syntax().yaml;
     },
     measure: <T>(work: () => T): T => request.measure(work),
+    count: (ms: number): void => request.count(ms),
     ctx,
     requestId: ctx.state['requestId'],
     baseUrl: deps.baseUrl,
@@ -300,7 +304,8 @@ function contextParts(c: EndpointContext<never, never, never>) {
     checkSyntax: () => {},
     readBody: () => ({ value: undefined }),
     yaml: null,
-    measure: <T>(work: () => T): T => work(),
+    measure: unmeasured,
+    count: () => {},
     afterCommit: () => {},
   };
 }

@@ -5,6 +5,7 @@ import type { FieldError } from '../errors.ts';
 import type { SourceFields } from '../events/sources.ts';
 import type { HookFields } from '../hooks/service.ts';
 import type { Limits } from '../limits.ts';
+import type { Measure } from '../measure.ts';
 import type { AgentFields, SkillFields } from '../registry/agent-service.ts';
 import type { NewWorkflow } from '../registry/workflow-service.ts';
 import type { FetchedResources } from '../registry/external-resources.ts';
@@ -76,6 +77,7 @@ export interface ApplyContext {
   checkAddress(url: string): Promise<void>;
   /** What the definitions of workflows take from elsewhere, by the workflow's name. */
   fetched: ReadonlyMap<string, FetchedResources>;
+  measure: Measure;
   /** Ids of the set's workflows by name. */
   workflowIds: Map<string, string>;
   /** Webhooks with deliveries that are due now. */

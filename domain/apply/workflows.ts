@@ -56,7 +56,8 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
   async changes(context, { workflow, revision }, { fields }) {
     const { definition, source, placeOf, runners = {}, ...others } = fields;
     const fetched = context.fetched.get(fields.name);
-    const found = await checkDefinition(context.em, context.holder, definition, fields.name, fetched);
+    const { em, holder, measure } = context;
+    const found = await checkDefinition(em, holder, definition, fields.name, fetched, measure);
     const checked = written(found, { source, placeOf });
     await checkRunnable(context, { ...checked, problems: checked.problems });
     const names = Object.entries(others).filter(
@@ -79,16 +80,18 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
       context.actor,
       { ...fields, team_id: context.teamId },
       context.fetched.get(fields.name),
+      context.measure,
     );
     await checkRunnable(context, revision);
     if (timesOf(revision.definition) !== null)
       await checkQuota(context.em, context.limits, 'schedules', holderOf(workflow));
     return workflow.id;
   },
-  async update({ em, actor, limits, fetched }, state, { fields }) {
+  async update({ em, actor, limits, fetched, measure }, state, { fields }) {
     const wasArchived = state.workflow.archived_at !== null;
     state.workflow.archived_at = null;
-    const { workflow, revision } = await updateWorkflow(em, actor, state, fields, fetched.get(fields.name));
+    const taken = fetched.get(fields.name);
+    const { workflow, revision } = await updateWorkflow(em, actor, state, fields, taken, measure);
     await checkRevisionLimit(em, limits, workflow);
     const times = timesOf(revision.definition);
     if (times === null) return;

@@ -10,6 +10,7 @@ import { validateDefinition, type Problem } from '../../language/definition/vali
 import { ExpressionError, template } from '../../language/expressions/index.ts';
 import { requestBudget, type ExpressionBudget } from '../../language/expression-budget.ts';
 import { inParallel } from '../in-parallel.ts';
+import { unmeasured, type Measure } from '../measure.ts';
 import type { ResourceFetcher } from '../ports.ts';
 import { storable } from '../storable.ts';
 
@@ -57,21 +58,22 @@ export class ResourceSession {
 
   /**
    * `before`: the resources of the revision that is replaced. A source that is unavailable now keeps its
-   * content, with a warning; one that has changed is taken anew, with a warning.
+   * content, with a warning; one that has changed is taken anew, with a warning. Checks count by `measure`.
    */
   async fetchFor(
     definition: Record<string, unknown>,
     name: string,
     before: () => Promise<readonly Resource[]> = async () => [],
+    measure: Measure = unmeasured,
   ): Promise<FetchedResources> {
     const resources: Resource[] = [];
     const problems: Problem[] = [];
-    if (!mentionsResources(definition)) return { resources, problems };
+    if (!measure(() => mentionsResources(definition))) return { resources, problems };
     const former = await before();
     const failed = new Set<string>();
     const addresses = new Set<string>();
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const { references } = validateDefinition(definition, { name, resources });
+      const { references } = measure(() => validateDefinition(definition, { name, resources }));
       const missing = references.resources.filter((reference) => !failed.has(keyOf(reference)));
       if (missing.length === 0) break;
       await inParallel(missing, AT_ONCE, async (reference) => {

@@ -10,6 +10,7 @@ import { validateDefinition, type Problem, type References } from '../../languag
 import type { ResolvedAgent } from '../../db/entities/workflow-revision.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { FetchedResources } from './external-resources.ts';
+import { unmeasured, type Measure } from '../measure.ts';
 import { resolveAgents } from './workflow-agents.ts';
 import { findByReference } from './workflow-references.ts';
 
@@ -31,7 +32,7 @@ export interface CheckedDefinition {
 
 /**
  * Checks a definition with the rights of the workflow's owner; `name` completes a missing `document`. Stores
- * nothing.
+ * nothing. What takes long counts by `measure`.
  */
 export async function checkDefinition(
   em: EntityManager,
@@ -39,8 +40,11 @@ export async function checkDefinition(
   definition: Record<string, unknown>,
   name: string,
   { resources, problems: unfetched }: FetchedResources = { resources: [], problems: [] },
+  measure: Measure = unmeasured,
 ): Promise<CheckedDefinition> {
-  const validation = validateDefinition(definition, { name, resources });
+  const validation = measure(() => validateDefinition(definition, { name, resources }));
+  // Nothing else looks into a definition that is too big.
+  const isTooBig = validation.problems.some(({ code }) => code === 'too_big');
   const resolved = await resolveAgents(em, ownerId, validation.references.agents);
   const missing = await missingWorkflows(em, ownerId, validation.references.workflows);
   const problems = firstProblems([
@@ -50,7 +54,7 @@ export async function checkDefinition(
     ...resolved.problems.map((problem) => atCall(problem, resources)),
     ...missing,
     ...(await refusedProcesses(em, validation.references.processes)),
-    ...writtenCredentials(validation.definition),
+    ...(isTooBig ? [] : measure(() => writtenCredentials(validation.definition))),
   ]);
   const valid = !problems.some(({ severity }) => severity === 'error');
   const document = validation.valid ? validation.definition.document : null;
@@ -59,7 +63,7 @@ export async function checkDefinition(
     definition: { ...validation.definition },
     executable: valid && validation.executable !== null ? { ...validation.executable } : null,
     resources,
-    digest: digestOf(validation.definition),
+    digest: measure(() => digestOf(isTooBig ? validation.definition : sorted(validation.definition))),
     valid,
     runnable: valid && !problems.some(({ severity }) => severity === 'unsupported'),
     problems,
@@ -141,13 +145,12 @@ function writtenCredentials(definition: unknown): Problem[] {
   }));
 }
 
-/** SHA-256 in hexadecimal of the JSON with sorted keys, so that equal definitions have equal digests. */
+/** SHA-256 in hexadecimal of the JSON. */
 function digestOf(definition: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(sorted(definition)))
-    .digest('hex');
+  return createHash('sha256').update(JSON.stringify(definition)).digest('hex');
 }
 
+/** With sorted keys, so that equal definitions have equal digests. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

@@ -18,6 +18,7 @@ import { readYaml, type Place } from '../../language/yaml/read-yaml.ts';
 import type { Actor } from '../auth/actor.ts';
 import { holderOf } from '../auth/ownership.ts';
 import { forbidden, notFound } from '../errors.ts';
+import type { Measure } from '../measure.ts';
 import { noteSchedule, touchSchedule } from '../schedules/state.ts';
 import { REFRESH_CODES, type FetchedResources } from './external-resources.ts';
 import type { Runners } from '../../contracts/runners.ts';
@@ -78,15 +79,17 @@ export async function createWorkflow(
   actor: Actor,
   given: NewWorkflow & { provenance?: Provenance },
   fetched?: FetchedResources,
+  measure?: Measure,
 ): Promise<WorkflowState> {
-  const found = await checkDefinition(em, given.team_id ?? actor.id, given.definition, given.name, fetched);
+  const holder = given.team_id ?? actor.id;
+  const found = await checkDefinition(em, holder, given.definition, given.name, fetched, measure);
   const checked = written(found, given);
   const now = new Date();
   const workflow = em.create(Workflow, {
     id: uuidv7(),
     owner_id: actor.id,
     team_id: given.team_id ?? null,
-    holder_id: given.team_id ?? actor.id,
+    holder_id: holder,
     ...(await keptRunners(em, given.runners ?? {})),
     name: given.name,
     description: given.description,
@@ -178,6 +181,7 @@ export async function updateWorkflow(
   state: WorkflowState,
   patch: Partial<NewWorkflow>,
   fetched?: FetchedResources,
+  measure?: Measure,
 ): Promise<WorkflowState> {
   const { workflow } = state;
   const { definition, source, placeOf, runners, team_id: _team, ...fields } = patch;
@@ -186,7 +190,8 @@ export async function updateWorkflow(
   let { revision } = state;
   if (definition !== undefined) {
     const resources = fetched ?? { resources: revision.resources ?? [], problems: [] };
-    const found = await checkDefinition(em, holderOf(workflow), definition, workflow.name, resources);
+    const holder = holderOf(workflow);
+    const found = await checkDefinition(em, holder, definition, workflow.name, resources, measure);
     const before = await sourceOf(em, revision);
     const checked = written(found, textAfter(found, revision, before, { source, placeOf }));
     if (definitionHasChanged(revision, checked, before)) {

@@ -66,7 +66,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
         const fetched = new Map<string, FetchedResources>();
         for (const { name, fields } of workflows) {
           const before = (): Promise<Pinned[]> => pinnedBefore(c.em, holder, set, name);
-          fetched.set(name, await session.fetchFor(fields.definition, name, before));
+          fetched.set(name, await session.fetchFor(fields.definition, name, before, c.measure));
         }
         return fetched;
       },
@@ -91,6 +91,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
             checkAddress: (url) => deps.deliveryAddresses.check(url),
             due,
             fetched: c.prepared ?? new Map(),
+            measure: c.measure,
           },
           { set, resources, prune, dry_run, digest },
         );

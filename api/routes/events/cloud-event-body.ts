@@ -80,7 +80,8 @@ export async function readCloudEvents(
     return { events: [checkEvent(fromHeaders(ctx, raw))], isBatch };
   }
   const body = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
-  return { events: isBatch ? checkBatch(body) : [checkEvent(body)], isBatch };
+  const events = raw.turn.measure(() => (isBatch ? checkBatch(body) : [checkEvent(body)]));
+  return { events, isBatch };
 }
 
 function checkEvent(event: unknown): InboundCloudEvent {

@@ -156,7 +156,8 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         const { definition: given, name: called } = c.body;
         const { definition: sent } = c.measure(() => writtenDefinition(given, c.yaml));
         const team = await teamFor(c.em, c.actor, c.body.team_id);
-        return createSession(deps, c.em, team ?? c.actor.id).fetchFor(sent, called);
+        const session = createSession(deps, c.em, team ?? c.actor.id);
+        return session.fetchFor(sent, called, undefined, c.measure);
       },
       handler: async (c) => {
         const { body } = c;
@@ -171,7 +172,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           tags: body.tags ?? [],
           budget: body.budget ?? null,
         };
-        const state = await createWorkflow(c.em, c.actor, given, c.prepared);
+        const state = await createWorkflow(c.em, c.actor, given, c.prepared, c.measure);
         await checkSchedules(deps, c, state);
         tellOfSchedule(deps, c, state);
         const answer = await answerWith(c, state);
@@ -200,8 +201,10 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         const { name: called = 'workflow', ...body } = c.body;
         const sent = c.measure(() => writtenDefinition(body.definition, c.yaml));
-        const fetched = await createSession(deps, c.em, c.actor.id).fetchFor(sent.definition, called);
-        const checked = await checkDefinition(c.em, c.actor.id, sent.definition, called, fetched);
+        const session = createSession(deps, c.em, c.actor.id);
+        const { definition: given } = sent;
+        const fetched = await session.fetchFor(given, called, undefined, c.measure);
+        const checked = await checkDefinition(c.em, c.actor.id, given, called, fetched, c.measure);
         const [problems = []] = await versionProblems(c.em, [
           { holder_id: c.actor.id, agents: checked.agents },
         ]);
@@ -246,6 +249,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           c.measure(() => changedDefinition(c.yaml, revision, changed)).definition,
           workflow.name,
           async () => revision.resources ?? [],
+          c.measure,
         );
       },
       handler: async (c) => {
@@ -270,7 +274,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
             ? {}
             : c.measure(() => changedDefinition(c.yaml, state.revision, changed))),
         };
-        const updated = await updateWorkflow(c.em, c.actor, state, patch, c.prepared);
+        const updated = await updateWorkflow(c.em, c.actor, state, patch, c.prepared, c.measure);
         if (updated.workflow.revision !== revision) {
           await checkRevisionLimit(c.em, deps.env, updated.workflow);
           await checkSchedules(deps, c, updated);

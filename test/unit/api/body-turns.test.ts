@@ -63,3 +63,16 @@ test('cheap bodies of any number do not wait', async () => {
     expect(turn.measure(() => pass(1))).toBeUndefined();
   }
 });
+
+test('work that ends elsewhere counts once, and so does work that cannot be measured', async () => {
+  const { nowMs, pass } = clock();
+  const turns = createBodyTurns(nowMs);
+  const end = (await turns.take('greedy', MEBIBYTE)).begin();
+  pass(5_000);
+  end();
+  pass(50_000);
+  end();
+  const turn = await turns.take('greedy', MEBIBYTE);
+  turn.count(5_000);
+  await expect(turns.take('greedy', MEBIBYTE)).rejects.toMatchObject({ code: 'too_much_work' });
+});
