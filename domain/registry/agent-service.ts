@@ -30,6 +30,7 @@ import {
   type VersionContent,
 } from './agent-versions.ts';
 import { checkAgentHeaders } from './agent-headers.ts';
+import { checkAgentSize } from './agent-size.ts';
 import { missingReferences, type MissingReference } from './agent-warnings.ts';
 import { readCircuit, type Circuit } from './agent-turns.ts';
 import { createSecretMover, prefixOf, type SecretMover } from './literal-secrets.ts';
@@ -78,6 +79,8 @@ export async function createAgent(
   fields: AgentFields & { team_id?: string | null; provenance?: Provenance; source?: AgentSource },
   skills: readonly SkillFields[],
 ): Promise<AgentState> {
+  // Copies of what others have published are as they were.
+  if (!fields.provenance) checkAgentSize(fields);
   checkSchemas(contentOf(fields));
   checkAgentHeaders(fields);
   const now = new Date();
@@ -188,6 +191,7 @@ export async function updateAgent(
         'a change of configuration or schemas must name a new, higher version.',
     );
   }
+  checkAgentSize({ ...fields, ...after }, { ...agent, ...before });
   checkSchemas(after);
   checkAgentHeaders(
     { ...agent, ...fields, configuration: after.configuration },

@@ -343,3 +343,57 @@ test('a form with very many parts is refused after the first ones', async () => 
   expect(JSON.stringify(reply.body).length).toBeLessThan(answerLimit);
   expect(spentMs()).toBeLessThan(10_000);
 });
+
+test('the configuration and schemas of an agent have at most 20,000 values each', async () => {
+  const own = await app.as(await app.createUser({ roles: ['builder'] }));
+  const tooBig = (field: string) => [422, [{ pointer: `/${field}`, code: 'too_big' }]];
+  const properties = Object.fromEntries(names(140_000).map((name) => [name, {}]));
+  const agent = (await own.post('/agents', agentBody({ name: 'narrow' }))).body;
+  for (const [path, field, value] of [
+    ['/agents', 'input_schema', { properties }],
+    ['/agents', 'configuration', { endpoint: 'https://a.example', body: names(20_000) }],
+    [`/agents/${agent.id}/versions`, 'output_schema', { enum: names(20_000) }],
+  ] as const) {
+    const body = path === '/agents' ? agentBody({ [field]: value }) : { version: '9.0.0', [field]: value };
+    const reply = await own.post(path, body);
+    expect([reply.status, reply.body.errors]).toMatchObject(tooBig(field));
+  }
+  const changed = await own.patch(`/agents/${agent.id}`, { input_schema: { enum: names(20_000) } });
+  expect([changed.status, changed.body.errors]).toMatchObject(tooBig('input_schema'));
+  // One from before the limit can be changed elsewhere.
+  await app.orm.em
+    .fork()
+    .execute('update agent set input_schema = ?::jsonb where id = ?', [
+      JSON.stringify({ properties: wide(30_000) }).replaceAll(':1', ':true'),
+      agent.id,
+    ]);
+  expect((await own.patch(`/agents/${agent.id}`, { license: 'MIT' })).status).toBe(200);
+});
+
+test('checks of the widest definitions count as the caller’s, until they are refused', async () => {
+  const client = await app.as(await app.createUser());
+  let last: Reply | undefined;
+  for (let tries = 0; tries < 60 && last?.status !== 429; tries += 1)
+    last = await client.post('/workflows/validate', { definition: wide(150_000) });
+  expect([last?.status, last?.body.code]).toEqual([429, 'too_much_work']);
+});
+
+test('a message to the MCP server has at most 2 MiB, without the content of an upload', async () => {
+  const user = await app.as(await app.createUser());
+  const call = (name: string, args: object) =>
+    user.post(
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+      { headers: { accept: 'application/json, text/event-stream' } },
+    );
+  const zeros = names(1_200_000).map(() => 0);
+  for (const [name, args] of [
+    ['none', { a: zeros }],
+    ['upload_file', { a: zeros }],
+    ['upload_file', { content_base64: 'aaaa', a: zeros }],
+  ] as const) {
+    const reply = await call(name, args);
+    expect([reply.status, reply.body.error?.data]).toEqual([413, { code: 'body_too_large' }]);
+  }
+  expect((await call('upload_file', { content_base64: 'a'.repeat(3_000_000) })).status).toBe(200);
+});

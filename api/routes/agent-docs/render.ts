@@ -4,6 +4,8 @@
  */
 import MarkdownIt from 'markdown-it';
 
+import { escapeHtml } from '../../../contracts/escape-html.ts';
+
 const markdown = new MarkdownIt({ html: false, linkify: true, typographer: false });
 
 const defaultLink =
@@ -14,9 +16,12 @@ markdown.renderer.rules['link_open'] = (tokens, index, options, env, self) => {
   return defaultLink(tokens, index, options, env, self);
 };
 
-/** Content-Security-Policy of the page. It also blocks anything that the renderer might let through. */
+/**
+ * Content-Security-Policy of the page. It also blocks anything that the renderer might let through. Images of
+ * other servers would tell them who reads the page.
+ */
 export const PAGE_POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; base-uri 'none'; " +
+  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'";
 
 const STYLE =
@@ -25,14 +30,22 @@ const STYLE =
   'td,th{border:1px solid #8886;padding:.3rem .6rem}img{max-width:100%}' +
   '@media(prefers-color-scheme:dark){body{background:#111;color:#eee}a{color:#8bf}}';
 
-export function renderAgentPage(agent: { name: string; version: string; documentation: string }): string {
-  const { escapeHtml } = markdown.utils;
+/** Can take seconds: see rendered.ts. */
+export function renderMarkdown(text: string): string {
+  return markdown.render(text);
+}
+
+/** `html`: the rendered documentation; null shows it as it is written. */
+export function agentPage(
+  { name, version, documentation }: { name: string; version: string; documentation: string },
+  html: string | null,
+): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escapeHtml(agent.name)}</title><style>${STYLE}</style></head>
-<body><header><strong>${escapeHtml(agent.name)}</strong> ${escapeHtml(agent.version)}</header>
-<main>${markdown.render(agent.documentation)}</main></body>
+<title>${escapeHtml(name)}</title><style>${STYLE}</style></head>
+<body><header><strong>${escapeHtml(name)}</strong> ${escapeHtml(version)}</header>
+<main>${html ?? `<pre>${escapeHtml(documentation)}</pre>`}</main></body>
 </html>
 `;
 }

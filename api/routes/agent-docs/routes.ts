@@ -1,10 +1,11 @@
 import * as z from 'zod';
 
 import { notFound } from '../../../domain/errors.ts';
-import { getAgent } from '../../../domain/registry/agent-service.ts';
+import { readAgent } from '../../../domain/registry/agent-service.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { idParams } from '../../schemas.ts';
-import { PAGE_POLICY, renderAgentPage } from './render.ts';
+import { agentPage, PAGE_POLICY } from './render.ts';
+import { renderedMarkdown } from './rendered.ts';
 
 export function agentDocsEndpoints(): Endpoint[] {
   return [
@@ -18,14 +19,15 @@ export function agentDocsEndpoints(): Endpoint[] {
       params: idParams,
       responses: { 200: media({ 'text/html': z.string(), 'text/markdown': z.string() }) },
       handler: async (c) => {
-        const { name, version, documentation } = await getAgent(c.em, c.actor, c.params.id);
+        const { name, version, documentation } = await readAgent(c.em, c.actor, c.params.id);
         if (!documentation) throw notFound('documentation');
-        const type =
-          c.ctx.accepts(['text/html', 'text/markdown']) === 'text/markdown' ? 'text/markdown' : 'text/html';
+        const isSource = c.ctx.accepts(['text/html', 'text/markdown']) === 'text/markdown';
         return {
           status: 200,
-          type,
-          body: type === 'text/markdown' ? documentation : renderAgentPage({ name, version, documentation }),
+          type: isSource ? 'text/markdown' : 'text/html',
+          body: isSource
+            ? documentation
+            : agentPage({ name, version, documentation }, await renderedMarkdown(c.actor.id, documentation)),
           headers: {
             Vary: 'Accept',
             'Content-Security-Policy': PAGE_POLICY,

@@ -12,6 +12,7 @@ import * as z from 'zod';
 
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { listAgents } from '../../../domain/registry/agent-lists.ts';
+import { savingMs } from '../../../domain/registry/agent-size.ts';
 import {
   createAgent,
   deleteAgent,
@@ -76,6 +77,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       record: agentRecord,
       responses: { 201: agentRecord },
       handler: async (c) => {
+        c.count(savingMs(c.body));
         const state = await createAgent(
           c.em,
           encryption,
@@ -129,6 +131,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
           checkIfMatch(c.ctx, tagOf(presentAgent(c.actor, await stateOf(c.em, agent))));
         const { version } = agent;
         await moveIfAsked(deps, c, agent, c.body.team_id);
+        c.count(savingMs(c.body));
         const state = await updateAgent(c.em, encryption, c.actor, agent, patchOf(c.body, agent));
         const { configuration, input_schema: input, output_schema: output } = c.body;
         const changed = [configuration, input, output].some((part) => part !== undefined);

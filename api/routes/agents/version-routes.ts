@@ -4,6 +4,7 @@ import * as z from 'zod';
 import type { AgentVersion } from '../../../db/entities/agent-version.ts';
 import type { Agent } from '../../../db/entities/agent.ts';
 import { checkAgentHeaders } from '../../../domain/registry/agent-headers.ts';
+import { checkAgentSize, savingMs } from '../../../domain/registry/agent-size.ts';
 import { getAgent, getAgentForChange } from '../../../domain/registry/agent-service.ts';
 import {
   addDraft,
@@ -70,6 +71,8 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
         await checkNewVersion(c.em, agent, c.body.version);
         const before = contentOf(agent);
         const content = contentOfNew(c.body, before);
+        c.count(savingMs(c.body));
+        checkAgentSize(content, before);
         checkAgentHeaders({ ...agent, ...content }, { ...agent, ...before });
         const configuration = await createSecretMover(c.em, encryption, agent).move(
           content.configuration,
@@ -124,6 +127,8 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
         const { changelog, ...parts } = c.body;
         const before = contentOf(agent.version === version.version ? agent : version);
         const content = contentPatch(parts)(before);
+        c.count(savingMs(c.body));
+        checkAgentSize(content, before);
         checkAgentHeaders({ ...agent, ...content }, { ...agent, ...before });
         const configuration = await createSecretMover(c.em, encryption, agent).move(
           content.configuration,

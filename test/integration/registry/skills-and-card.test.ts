@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 
-import { registeredAgent } from '../../support/agent-body.ts';
+import { agentBody, registeredAgent } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 
 let t: TestApp;
@@ -148,6 +148,8 @@ test('the documentation page contains nothing that runs', async () => {
   expect(page.status).toBe(200);
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+  // An image of another server would tell it who reads the page.
+  expect(page.headers.get('content-security-policy')).toContain("img-src 'self' data:;");
   expect(page.body).toContain('<h1>Title</h1>');
   expect(page.body).toContain('<td>2</td>');
   expect(page.body).toContain('href="https://ok.example"');
@@ -161,4 +163,20 @@ test('the documentation page contains nothing that runs', async () => {
   expect((await builder.get(`/docs/agents/${uuidv7()}`)).status).toBe(404);
   const stranger = await t.as(await t.createUser());
   expect((await stranger.get(`/docs/agents/${agent.id}`)).status).toBe(404);
+});
+
+test('documentation has at most 65,536 characters; longer one from before is shown as it is', async () => {
+  const long = `# <b>\n${'a'.repeat(65_536)}`;
+  const tooLong = [{ pointer: '/documentation', code: 'too_long' }];
+  const refused = await builder.post('/agents', agentBody({ documentation: long }));
+  expect([refused.status, refused.body.errors]).toMatchObject([422, tooLong]);
+  const agent = await create();
+  expect((await builder.patch(`/agents/${agent.id}`, { documentation: long })).body.errors).toMatchObject(
+    tooLong,
+  );
+  await t.orm.em.fork().execute('update agent set documentation = ? where id = ?', [long, agent.id]);
+  const again = await builder.patch(`/agents/${agent.id}`, { documentation: long, license: 'MIT' });
+  expect([again.status, again.body.license]).toEqual([200, 'MIT']);
+  const page = await builder.get(`/docs/agents/${agent.id}`);
+  expect([page.status, page.body.includes('<pre># &lt;b&gt;\naaa')]).toEqual([200, true]);
 });
