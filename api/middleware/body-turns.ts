@@ -37,8 +37,8 @@ export interface BodyTurns {
 }
 
 /**
- * `nowMs`: a clock that never goes back. `spentMs`: a clock of the work of this thread, so that a busy machine
- * does not count as a caller's.
+ * `nowMs`: a clock that never goes back. `spentMs`: a clock of the work of this thread, so that what a busy
+ * machine does beside it does not count as a caller's.
  */
 export function createBodyTurns(
   nowMs: () => number = () => performance.now(),

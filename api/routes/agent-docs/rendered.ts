@@ -24,8 +24,8 @@ let last: Promise<unknown> = Promise.resolve();
 let thread: Worker | null = null;
 
 /**
- * The HTML of a text; null if it is too long, or too much to render. @throws 503 if too many texts are queued,
- * in total or of this user
+ * The HTML of a text; null if it is too long, or too much to render. @throws 503 if too many texts are
+ * queued, in total or of this user
  */
 export async function renderedMarkdown(userId: string, text: string): Promise<string | null> {
   if (isLongDocumentation(text)) return null;
