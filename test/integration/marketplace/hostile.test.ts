@@ -327,7 +327,7 @@ test('texts that PostgreSQL cannot store, and SQL, have no effect', async () => 
 
 test('the search for secrets takes linear time', async () => {
   const agent = await publishedAgent(publisher, {
-    documentation: ['eyJ', 'sk-', '://a:', 'bearer ', '-----BEGIN PRIVATE', '?key=', 'ghp_']
+    description: ['eyJ', 'sk-', '://a:', 'bearer ', '-----BEGIN PRIVATE', '?key=', 'ghp_']
       .map((part) => part.repeat(200_000 / part.length))
       .join('\n'),
   });
