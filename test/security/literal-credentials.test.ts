@@ -222,7 +222,7 @@ test('too many literal credentials in one save are refused as a whole, wherever 
     body: { errors: [{ pointer: `/${part}`, code: 'too_many_credentials' }] },
   });
   const query = Array.from({ length: 201 }, (_, at) => `token=literal-${at}`).join('&');
-  expect(await builder.post('/agents', agentBody({ configuration: many(60_000) }))).toMatchObject(
+  expect(await builder.post('/agents', agentBody({ configuration: many(15_000) }))).toMatchObject(
     refusal('configuration'),
   );
   expect(
