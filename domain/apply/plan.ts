@@ -20,7 +20,7 @@ export interface PlanItem {
 }
 
 /** `pointer` leads into the resource. */
-export type PlanWarning = FieldError;
+type PlanWarning = FieldError;
 
 export interface ApplyRequest {
   set: string;
