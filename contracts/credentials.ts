@@ -50,53 +50,38 @@ export function namesCredential(key: string): boolean {
   return HEADER_KEY.test(key) && !PLAIN_HEADER_KEY.test(key);
 }
 
-/** Keys of `authentication_config` that say how and where one authenticates, in words without separators. */
-const HOW_TO_AUTHENTICATE = new Set([
-  'in',
-  'type',
-  'scheme',
-  'header',
-  'name',
-  'prefix',
-  'place',
-  'location',
-  'method',
-  'format',
-  'url',
-  'scope',
-  'scopes',
-  'audience',
-  'resource',
-  'issuer',
-  'authority',
-  'realm',
-  'tenant',
-  'tenantid',
-  'region',
-  'service',
-  'algorithm',
-  'alg',
-  'kid',
-  'keyid',
-  'clientid',
-  'clientauthentication',
-  'user',
-  'email',
-  'title',
-  'description',
-  'comment',
-  'note',
-  'notes',
-]);
+/** Further keys of credentials in `authentication_config`, in snake case. Elsewhere they name data. */
+const AUTHENTICATION_KEY = new RegExp(
+  [
+    '^(?:keys?|values?|code|basic|session_id)$',
+    '|(?:^|_)(?:jwt|pass|passcode|pin|otp|bearer|sig|signature|assertion)$',
+    '|(?:^|_)(?:hmac|shared|user|server|client)_key$',
+  ].join(''),
+);
+/** Maps of what is sent to authenticate. */
+const SENT_MAP = /^(?:headers?|query|cookies?)$/i;
+/** Keys in such maps that are sent along with credentials, in words without separators. */
+const SENT_ALONG = new RegExp(
+  [
+    '^accept|(?:version|language|encoding|agent|origin|host|audience|scopes?|format|region)$',
+    '|(?:client|tenant|account|project|organi[sz]ation|app|request)(?:id)?$',
+  ].join(''),
+);
 
 /**
- * Whether a literal text under this key of `authentication_config` is a credential: all are but those that
- * say how to authenticate, and addresses. `key`, `value` and `jwt` name none elsewhere.
+ * Whether a literal text of `authentication_config` is a credential: by the name of its key, by the map that
+ * it is in, or by its format. `parent` is the key of the object with the key. Most texts there only say how
+ * to authenticate, as those of OpenAPI and A2A do.
  */
-export function holdsCredential(key: string, text: string): boolean {
+export function isAuthenticationCredential(text: string, key: string, parent: string): boolean {
   if (namesCredential(key)) return true;
-  const word = snake(key).replaceAll('_', '');
-  return !ABOUT.test(word) && !HOW_TO_AUTHENTICATE.has(word) && !/^https?:\/\/\S+$/i.test(text.trim());
+  if (/^https?:\/\/\S+$/i.test(text.trim())) return false;
+  const words = snake(key);
+  if (AUTHENTICATION_KEY.test(words)) return true;
+  const squashed = words.replaceAll('_', '');
+  if (SENT_MAP.test(parent) && !ABOUT.test(squashed) && !SENT_ALONG.test(squashed)) return true;
+  // What addresses in a text hold is moved out of them.
+  return !text.includes('://') && looksLikeCredential(text);
 }
 
 /** Placeholder name for a key: `x-Api-key` → `X_API_KEY`. */

@@ -1,5 +1,6 @@
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { credentialsIn } from '../../contracts/credentials.ts';
+import { escapeToken } from '../../contracts/json-pointer.ts';
 import { AgentSkill } from '../../db/entities/agent-skill.ts';
 import { Agent } from '../../db/entities/agent.ts';
 import { LockMode } from '../../db/orm.ts';
@@ -99,16 +100,23 @@ async function settle(
   await checkVersionLimits(em, limits, agent.id, { added });
   await checkSkillLimit(em, limits, agent.id);
   await checkSecretLimit(em, limits, holderOf(agent));
-  const moved = PARTS.filter(
-    (part) => canonicalJson(wanted[part] ?? {}) !== canonicalJson(agent[part] ?? {}),
-  );
+  const moved = PARTS.flatMap((part) => changedTexts(wanted[part], agent[part], `/${part}`));
   const errors = [
-    ...moved.map((part) => literalSecret(`/${part}`)),
+    ...moved.map(literalSecret),
     ...warnings
       .filter(({ code }) => code === undefined)
       .map(({ pointer, message }) => ({ pointer, code: 'missing_reference', message })),
   ];
   if (errors.length > 0) throw invalid(errors);
+}
+
+/** JSON pointers of the texts that saving has changed, which are the credentials that it moves to secrets. */
+function changedTexts(wanted: unknown, saved: unknown, pointer: string): string[] {
+  if (typeof wanted === 'string') return wanted === saved ? [] : [pointer];
+  if (typeof wanted !== 'object' || wanted === null) return [];
+  return Object.entries(wanted).flatMap(([key, value]) =>
+    changedTexts(value, Reflect.get(Object(saved), key), `${pointer}/${escapeToken(key)}`),
+  );
 }
 
 /** A file of a set is no place for credentials. */

@@ -4,7 +4,7 @@
  */
 import { replacePlaceholders } from '../../contracts/placeholders.ts';
 import {
-  holdsCredential,
+  isAuthenticationCredential,
   namesCredential,
   placeholderFor,
   replaceInAddresses,
@@ -36,34 +36,58 @@ export function withoutSecrets(parts: Parts, own: readonly OwnSecret[]): Cleaned
   const names = new Names();
   for (const name of namesIn(parts)) if (!MOVED.test(name)) names.keep(name);
 
-  const text = (value: string, key: string, below: boolean, holds: typeof holdsCredential): string => {
+  const withoutKnown = (value: string, key: string): string => {
     const named = replacePlaceholders(
       value.replaceAll(UNBOUND, (_, name: string) => `<${name}>`),
       (name) => `<${names.of(name)}>`,
     );
     const addressed = replaceInAddresses(named, (found, name) => `<${names.literal(name, found)}>`);
-    const free = replaceCredentials(addressed, own, (found, store) =>
+    return replaceCredentials(addressed, own, (found, store) =>
       store === null ? `<${names.literal(key, found)}>` : `<${names.of(store)}>`,
     );
-    return (below || holds(key, free)) && isLiteralSecret(free) ? `<${names.literal(key, free)}>` : free;
   };
-  const cleanedBy = (holds: typeof holdsCredential) => {
-    const walk = (value: unknown, key: string, below: boolean): unknown => {
-      if (typeof value === 'string') return text(value, key, below, holds);
-      if (Array.isArray(value)) return value.map((item) => walk(item, key, below));
+  const cleanedBy = ({ isCredential, isHolder }: Rules) => {
+    const walk = (value: unknown, key: string, parent: string, below: boolean): unknown => {
+      if (typeof value === 'string') {
+        const free = withoutKnown(value, key);
+        const isSecret = (below || isCredential(free, key, parent)) && isLiteralSecret(free);
+        return isSecret ? `<${names.literal(key, free)}>` : free;
+      }
+      if (Array.isArray(value)) return value.map((item) => walk(item, key, parent, below));
       if (typeof value !== 'object' || value === null) return value;
+      const holds = below || isHolder(key, parent);
       return Object.fromEntries(
-        Object.entries(value).map(([name, item]) => [name, walk(item, name, below || namesCredential(key))]),
+        Object.entries(value).map(([name, item]) => [name, walk(item, name, key, holds)]),
       );
     };
     // The assertion holds: strings are only replaced by strings.
-    return (part: JsonObject | null) => walk(part, '', false) as JsonObject | null;
+    return (part: JsonObject | null) => walk(part, '', '', false) as JsonObject | null;
   };
-  const configuration = cleanedBy(namesCredential)(parts.configuration);
-  const authentication = cleanedBy(holdsCredential)(parts.authentication_config);
+  const configuration = cleanedBy(CONFIGURATION)(parts.configuration);
+  const authentication = cleanedBy(AUTHENTICATION)(parts.authentication_config);
   const cleaned = { configuration, authentication_config: authentication };
   return { ...cleaned, secrets: [...namesIn(cleaned)].toSorted() };
 }
+
+/** `parent` is the key of the object with the key. */
+interface Rules {
+  isCredential: (text: string, key: string, parent: string) => boolean;
+  /** Whether all texts below the key are credentials. */
+  isHolder: (key: string, parent: string) => boolean;
+}
+
+const CONFIGURATION: Rules = {
+  isCredential: (_text, key) => namesCredential(key),
+  isHolder: namesCredential,
+};
+
+/** Objects of OpenAPI and A2A whose keys name ways to authenticate, such as `password` and `apiKey`. */
+const WAYS = /^(?:flows|(?:security_?)?schemes)$/i;
+
+const AUTHENTICATION: Rules = {
+  isCredential: isAuthenticationCredential,
+  isHolder: (key, parent) => namesCredential(key) && !WAYS.test(parent) && !/scheme$/i.test(key),
+};
 
 /** For an installed copy: `bound` returns the new owner's name for a secret, or null. */
 export function withBindings<T extends JsonObject | null>(

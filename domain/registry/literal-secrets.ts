@@ -3,7 +3,7 @@
  * replaces them by placeholders.
  */
 import {
-  holdsCredential,
+  isAuthenticationCredential,
   isLiteral,
   namesCredential,
   placeholderFor,
@@ -56,7 +56,8 @@ export function createSecretMover(
   const text = async (value: string, key: string, path: readonly string[]): Promise<string> => {
     const isCredential =
       namesCredential(key) ||
-      (path[0] === 'authentication_config' && holdsCredential(path.at(-1) ?? '', value));
+      (path[0] === 'authentication_config' &&
+        isAuthenticationCredential(value, path.at(-1) ?? '', path.at(-2) ?? ''));
     if (isCredential && isLiteral(value) && !isTemplate(value, path)) return store(key, value, path[0] ?? '');
     // Two passes, because the replacement callback cannot wait for the store.
     const found: { value: string; name: string }[] = [];

@@ -6,6 +6,7 @@ import {
   looksLikeCredential,
   namesCredential,
 } from '../../contracts/credentials.ts';
+import { withoutSecrets } from '../../domain/marketplace/agent-configuration.ts';
 import { resolveSecret } from '../../domain/secrets/service.ts';
 import { agentBody, registeredAgent } from '../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../support/app.ts';
@@ -160,36 +161,104 @@ test('literal credentials in keys, headers and addresses are moved to the store'
   expect(dump).not.toContain('literal-');
 });
 
-test('every text of authentication_config is a credential, but how one authenticates', async () => {
-  const how = {
-    in: 'header',
-    type: 'custom',
+/** What says how and where one authenticates, also in the words of OpenAPI and A2A. */
+const HOW = {
+  type: 'oauth2',
+  in: 'header',
+  header: 'X-K',
+  name: 'X-Name',
+  prefix: 'Key ',
+  scheme: 'bearer',
+  bearerFormat: 'JWT',
+  flow: 'clientCredentials',
+  flows: {
+    clientCredentials: {
+      tokenUrl: 'https://id.example/token',
+      scopes: { 'plan:read': 'Read plans', 'plan:write': 'Change plans' },
+    },
+    password: { tokenUrl: 'https://id.example/token', refreshUrl: '/refresh', scopes: {} },
+  },
+  securitySchemes: {
+    apiKey: { type: 'apiKey', in: 'cookie', name: 'sid' },
+    ours: { apiKeySecurityScheme: { location: 'query', name: 'k', description: 'Ask for one.' } },
+  },
+  grant: 'client_credentials',
+  grant_type: 'client_credentials',
+  param: 'k',
+  query: 'k',
+  placement: 'header',
+  domain: 'plans.example',
+  host: 'plans.example',
+  version: '2.0',
+  provider: 'keycloak',
+  subject: 'cadenza',
+  sub: 'cadenza',
+  iss: 'plans',
+  aud: 'plans',
+  audience: 'urn:plans',
+  scopes: ['plan'],
+  scope: 'plan:read',
+  app_id: 'a1b2c3d4-0000-7000-8000-000000000000',
+  client_id: 'cadenza0123456789abcdefghijklmn',
+  key_id: 'k-2026',
+  kid: 'k-2026',
+  alg: 'ECDH-ES+A256KW',
+  account: 'acme',
+  organization: 'acme',
+  project: 'plans',
+  tenant: 'acme',
+  login: 'ada',
+  docs: 'Ask the team of plans for access.',
+  headers: { Accept: 'application/json', 'X-Api-Version': '2', 'Content-Type': 'application/json' },
+  issuer: 'https://id.example',
+  base: 'https://api.example',
+};
+
+test('what says how one authenticates is no credential', async () => {
+  const agent = await create({
+    visibility: 'public',
+    authentication_type: 'oauth',
+    authentication_config: HOW,
+  });
+  expect(agent.authentication_config).toEqual(HOW);
+  const card = await (await t.as('viewer')).get(`/agents/${agent.id}/.well-known/agent.json`);
+  expect(card.body.authentication).toEqual({ type: 'oauth', config: HOW });
+  const { authentication_config: published, secrets } = withoutSecrets(
+    { configuration: null, authentication_config: HOW },
+    [],
+  );
+  expect([published, secrets]).toEqual([HOW, []]);
+});
+
+test('more texts are credentials in authentication_config than elsewhere', async () => {
+  const literals = {
     header: 'X-K',
-    name: 'X-Name',
-    prefix: 'Key ',
-    scopes: ['plan'],
-    audience: 'urn:plans',
-    client_id: 'cadenza',
-    tokenUrl: 'https://id.example/token',
-    issuer: 'https://id.example',
-    authority: 'https://login.example/tenant',
-    base: 'https://api.example',
-  };
-  const config = {
-    ...how,
     key: 'literal-key',
     value: 'literal-value',
     jwt: 'literal-jwt',
     pass: 'literal-pass',
-    X: 'literal-x',
+    userPass: 'literal-user-pass',
+    bearer: 'literal-bearer',
+    sig: 'literal-sig',
+    signature: 'literal-signature',
+    pin: 'literal-pin',
+    client_assertion: 'literal-assertion',
+    code: 'literal-code',
+    basic: 'literal-basic',
+    shared_key: 'literal-shared',
+    api_key: ['literal-list', '<OWN_KEY>'],
     headers: { 'X-K': 'literal-header', list: ['literal-one', '<OWN_KEY>'] },
+    query: { k: 'literal-query' },
+    cookies: { sid: 'literal-cookie' },
+    pair: { name: 'X-K', value: 'literal-pair' },
+    other: 'sk-proj-literal-0123456789abcdef',
     kept: '<OWN_KEY>',
     count: 3,
   };
   const agent = await create({
     visibility: 'public',
     authentication_type: 'api_key',
-    authentication_config: config,
+    authentication_config: literals,
   });
   const viewer = await t.as('viewer');
   for (const path of [`/agents/${agent.id}`, `/agents/${agent.id}/.well-known/agent.json`]) {
@@ -201,10 +270,12 @@ test('every text of authentication_config is a credential, but how one authentic
     ]);
   }
   const stored = agent.authentication_config;
-  expect(stored).toMatchObject({ ...how, kept: '<OWN_KEY>', count: 3 });
+  expect(stored).toMatchObject({ header: 'X-K', kept: '<OWN_KEY>', count: 3, pair: { name: 'X-K' } });
   expect(await resolve(stored.key)).toBe('literal-key');
   expect(await resolve(stored.value)).toBe('literal-value');
   expect(await resolve(stored.headers.list[0])).toBe('literal-one');
+  const item = withoutSecrets({ configuration: null, authentication_config: literals }, []);
+  expect(JSON.stringify(item)).not.toContain('literal-');
   // The same words are names of data elsewhere.
   const { configuration } = await create({ configuration: { key: 'plain', value: 'plain', jwt: 'plain' } });
   expect(configuration).toEqual({ key: 'plain', value: 'plain', jwt: 'plain' });

@@ -185,6 +185,27 @@ test('a changed resource is updated by name of its fields, and an edit by hand i
   expect(actionsOf(await apply(set, next))).toContain('create agent edit-a');
 });
 
+test('a credential of authentication_config is named by its key, and what is none is applied', async () => {
+  const how = {
+    scheme: 'oauth2',
+    bearerFormat: 'JWT',
+    flows: {
+      clientCredentials: { tokenUrl: 'https://id.example/token', scopes: { 'plan:read': 'Read plans' } },
+    },
+  };
+  const named = (authentication_config: Json): Json[] => [agent('how', { authentication_config })];
+  const set = setName();
+  expect(actionsOf(await apply(set, named(how)))).toEqual(['create agent how']);
+  expect(actionsOf(await apply(set, named(how)))).toEqual(['unchanged agent how']);
+  const key = 'super-secret-abcdef';
+  const refused = await apply(set, named({ ...how, header: 'X-K', key, list: [{ 'a/b': 1, pin: '12345' }] }));
+  expect(problemsOf(refused)).toEqual([
+    '/resources/0/authentication_config/key literal_secret',
+    '/resources/0/authentication_config/list/0/pin literal_secret',
+  ]);
+  expect(JSON.stringify(refused.body)).not.toContain(key);
+});
+
 test('one mistake: nothing is applied, every problem is named with its pointer', async () => {
   await storeSecrets(asAnn);
   const set = setName();
