@@ -78,11 +78,16 @@ export const agentApplier: Applier<AgentResource, Agent> = {
     agent.updated_at = new Date();
     await em.flush();
   },
-  // Those of the record, which has the fields of the resource now.
-  async warnings({ em, actor }, _resource, id) {
-    const agent = await em.findOneOrFail(Agent, { id });
-    const missing = (await missingReferences(em, [agent])).get(id) ?? [];
-    return agentWarnings(actor, agent, missing).map((warning) => ({ ...warning, code: 'agent_warning' }));
+  // Those of the records, which have the fields of the resources now.
+  async warnings({ em, actor }, applied) {
+    const agents = await em.find(Agent, { id: { $in: applied.map(({ id }) => id) } });
+    const missing = await missingReferences(em, agents);
+    return new Map(
+      agents.map((agent) => {
+        const warnings = agentWarnings(actor, agent, missing.get(agent.id) ?? []);
+        return [agent.id, warnings.map((warning) => ({ ...warning, code: 'agent_warning' }))];
+      }),
+    );
   },
 };
 

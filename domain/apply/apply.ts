@@ -2,7 +2,7 @@
  * Applies a set of resources: makes the records of a user or team equal to them, all or none. A set changes
  * only what it has made itself (docs/apply.md).
  */
-import { AppError } from '../errors.ts';
+import { AppError, type FieldError } from '../errors.ts';
 import { agentApplier } from './agents.ts';
 import { lockSets, madeBySets, noteApplied, noteArchived, rowsOfSet, type AppliedRow } from './applied.ts';
 import { eventSourceApplier } from './event-sources.ts';
@@ -10,7 +10,13 @@ import { hookApplier } from './hooks.ts';
 import { orderOf } from './order.ts';
 import { checkPlan, digestOf, type Applied, type ApplyRequest, type PlanItem } from './plan.ts';
 import { KIND_WORDS, namePointer, pointerOf, refusal, type ResourceProblem } from './problems.ts';
-import type { Applier, ApplyContext, Resource, ResourceKind } from './resources.ts';
+import {
+  RESOURCE_KINDS,
+  type Applier,
+  type ApplyContext,
+  type Resource,
+  type ResourceKind,
+} from './resources.ts';
 import { webhookApplier } from './webhooks.ts';
 import { workflowApplier } from './workflows.ts';
 
@@ -90,7 +96,7 @@ class Applying {
       }
     }
     if (failed.size > 0 || this.#problems.length > 0) throw refusal(this.#problems);
-    return plan;
+    return this.#warned(plan);
   }
 
   /** What the set has made and no longer names. */
@@ -151,7 +157,7 @@ class Applying {
     if (changes.length > 0 || row.archived_at !== null)
       await noteApplied(context, this.#request.set, { kind, name, id });
     const action = changes.length > 0 ? 'update' : 'unchanged';
-    return this.#item(applier, resource, { id, action, changes });
+    return { kind, name, id, action, changes, warnings: [] };
   }
 
   /** An equal record that a person made counts as unchanged, and stays theirs. */
@@ -166,7 +172,7 @@ class Applying {
     );
     for (const { id, state } of others.filter((each) => !ofSets.has(each.id)))
       if ((await applier.changes(context, state, resource)).length === 0)
-        return this.#item(applier, resource, { id, action: 'unchanged', changes: [] });
+        return { kind, name, id, action: 'unchanged', changes: [], warnings: [] };
     if (applier.isNamed && others.length > 0) {
       const other = `${KIND_WORDS[kind]} ${name}`;
       const message = `there is another ${other}, which this set did not make and does not change`;
@@ -176,16 +182,30 @@ class Applying {
     }
     const id = await applier.create(context, resource);
     await noteApplied(context, this.#request.set, { kind, name, id });
-    return this.#item(applier, resource, { id, action: 'create', changes: [] });
+    return { kind, name, id, action: 'create', changes: [], warnings: [] };
   }
 
-  async #item<R extends Resource, State>(
-    applier: Applier<R, State>,
-    resource: R,
-    done: Pick<PlanItem, 'action' | 'changes'> & { id: string },
-  ): Promise<PlanItem> {
-    const warnings = (await applier.warnings?.(this.#context, resource, done.id)) ?? [];
-    return { kind: resource.kind, name: resource.name, ...done, warnings };
+  /** The plan with its warnings, once all records are as they will be. */
+  async #warned(plan: readonly PlanItem[]): Promise<PlanItem[]> {
+    const found = new Map<string, FieldError[]>();
+    for (const kind of RESOURCE_KINDS)
+      for (const [id, warnings] of await this.#warningsOf(kind, plan)) found.set(id, warnings);
+    return plan.map((item) => ({ ...item, warnings: found.get(item.id ?? '') ?? [] }));
+  }
+
+  async #warningsOf<Kind extends ResourceKind>(
+    kind: Kind,
+    plan: readonly PlanItem[],
+  ): Promise<ReadonlyMap<string, FieldError[]>> {
+    const ids = new Map(plan.filter((item) => item.kind === kind).map(({ name, id }) => [name, id]));
+    const isOfKind = (resource: Resource): resource is Extract<Resource, { kind: Kind }> =>
+      resource.kind === kind;
+    const applied = this.#request.resources.filter(isOfKind).flatMap((resource) => {
+      const id = ids.get(resource.name) ?? null;
+      return id === null ? [] : [{ resource, id }];
+    });
+    if (applied.length === 0) return new Map();
+    return (await APPLIERS[kind].warnings?.(this.#context, applied)) ?? new Map();
   }
 
   /** A resource whose dependency failed does not report that the dependency is missing. */

@@ -98,8 +98,11 @@ export interface Applier<R extends Resource, State> {
   create(context: ApplyContext, resource: R): Promise<string>;
   update(context: ApplyContext, state: State, resource: R): Promise<void>;
   archive(context: ApplyContext, state: State): Promise<void>;
-  /** What somebody should know who applies the resource, whose record has this id now. */
-  warnings?(context: ApplyContext, resource: R, id: string): Promise<FieldError[]> | FieldError[];
+  /** What somebody should know who applies these resources, by the ids that their records have now. */
+  warnings?(
+    context: ApplyContext,
+    applied: readonly { resource: R; id: string }[],
+  ): Promise<ReadonlyMap<string, FieldError[]>>;
 }
 
 /** Names of the holder's secrets among these. */

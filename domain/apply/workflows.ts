@@ -104,15 +104,23 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
   },
   // What has changed at the source of the definition's functions, or could not be fetched now; and human
   // tasks that name people who are not there, or that the workflow's runners may not decide.
-  async warnings({ em, actor, fetched }, { name, fields }) {
-    const ofSources = (fetched.get(name)?.problems ?? []).filter(({ code }) => REFRESH_CODES.includes(code));
-    const ofRunners = runnerProblems(fields.runners ?? null, fields.definition);
-    const [ofPeople = []] = await peopleProblems(em, actor, [fields.definition]);
-    return [...ofSources, ...ofPeople, ...ofRunners].map(({ pointer, code, message }) => ({
-      pointer: `/definition${pointer}`,
-      code,
-      message,
-    }));
+  async warnings({ em, actor, fetched }, applied) {
+    const definitions = applied.map(({ resource }) => resource.fields.definition);
+    const ofPeople = await peopleProblems(em, actor, definitions);
+    return new Map(
+      applied.map(({ resource: { name, fields }, id }, index) => {
+        const problems = fetched.get(name)?.problems ?? [];
+        const ofSources = problems.filter(({ code }) => REFRESH_CODES.includes(code));
+        const ofRunners = runnerProblems(fields.runners ?? null, fields.definition);
+        const warnings = [...ofSources, ...(ofPeople[index] ?? []), ...ofRunners];
+        return [
+          id,
+          warnings.map(({ pointer, code, message }) => {
+            return { pointer: `/definition${pointer}`, code, message };
+          }),
+        ];
+      }),
+    );
   },
 };
 

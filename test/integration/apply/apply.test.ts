@@ -9,6 +9,7 @@ import {
   type TestApp,
   type TestUser,
 } from '../../support/app.ts';
+import { keepStatements } from '../../support/plans.ts';
 
 let app: TestApp;
 let ann: TestUser;
@@ -204,6 +205,39 @@ test('a credential of authentication_config is named by its key, and what is non
     '/resources/0/authentication_config/list/0/pin literal_secret',
   ]);
   expect(JSON.stringify(refused.body)).not.toContain(key);
+});
+
+test('each resource has its own warnings, and those of all agents are read at once', async () => {
+  await storeSecrets(asAnn);
+  const set = setName();
+  const keyed = (name: string, more: Json = {}): Json =>
+    agent(name, { configuration: { method: 'GET', headers: { 'x-key': '<HOOK_SECRET>' }, ...more } });
+  const asking = (name: string, user: string): Json => {
+    const human = { title: 'Go?', decisions: ['ok'], candidates: { users: [user] } };
+    return workflow(name, { definition: { do: [{ ask: { call: 'human', with: human } }] } });
+  };
+  const resources = [
+    asking('each-v', 'ann'),
+    asking('each-w', 'nobody-here'),
+    keyed('each-a', { metod: 'GET' }),
+    keyed('each-b'),
+    keyed('each-c', { haeders: {} }),
+  ];
+  const warned = async (): Promise<unknown[]> =>
+    (await apply(set, resources)).body.plan.map(({ name, warnings }: any) => [
+      name,
+      warnings.map(({ pointer }: Json) => pointer),
+    ]);
+  const expected = [
+    ['each-v', []],
+    ['each-w', ['/definition/do/0/ask/with/candidates/users/0']],
+    ['each-a', ['/configuration/metod']],
+    ['each-b', []],
+    ['each-c', ['/configuration/haeders']],
+  ];
+  expect(await warned()).toEqual(expected);
+  const statements = await keepStatements(app.orm)(async () => expect(await warned()).toEqual(expected));
+  expect(statements.filter(({ sql }) => sql.includes("is not in the owner''s store"))).toHaveLength(1);
 });
 
 test('one mistake: nothing is applied, every problem is named with its pointer', async () => {
