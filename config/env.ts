@@ -404,13 +404,32 @@ const FILE_CHECKED = 'CADENZA_ENV_FILE_CHECKED';
  */
 export function misspeltSettings(text: string): string[] {
   return Object.keys(parseFile(text)).flatMap((name) => {
-    const meant = settingNames.includes(name) ? undefined : closest(name, settingNames, MISSPELT);
+    const meant = settingNames.includes(name) ? undefined : meantSetting(name);
     return meant === undefined ? [] : [`.env: ${name} is not a setting: did you mean ${meant}?`];
   });
 }
 
+function meantSetting(name: string): string | undefined {
+  const words = name.split('_');
+  const near = settingNames.filter((setting) => isNear(words, setting.split('_')));
+  return closest(name, near, MOST_WRONG);
+}
+
 /** Letters that may be wrong. */
-const MISSPELT = 2;
+const MOST_WRONG = 2;
+/** In shorter words, two other letters make another word, as in `PGHOST` and `HTTP_PORT`. */
+const LONG_WORD = 8;
+
+/** Whether the words are the same, each but for a slip. */
+function isNear(words: readonly string[], wanted: readonly string[]): boolean {
+  return (
+    words.length === wanted.length &&
+    wanted.every((word, at) => {
+      const most = word.length < LONG_WORD ? 1 : MOST_WRONG;
+      return closest(words[at] ?? '', [word], most) !== undefined;
+    })
+  );
+}
 
 function defaultBaseUrl(host: string, portNumber: number): string {
   const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host;

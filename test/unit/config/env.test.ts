@@ -224,6 +224,12 @@ test('names in a file of settings that are nearly those of settings are told, an
     '.env: LOG_LEVL is not a setting: did you mean LOG_LEVEL?',
     '.env: SMTP_FORM is not a setting: did you mean SMTP_FROM?',
   ]);
+  const slips = { PROT: 'PORT', HOSTT: 'HOST', TEMPROAL_ADRESS: 'TEMPORAL_ADDRESS', SMPT_PORT: 'SMTP_PORT' };
+  for (const [slip, meant] of Object.entries(slips))
+    expect(misspeltSettings(`${slip}=x`)).toEqual([`.env: ${slip} is not a setting: did you mean ${meant}?`]);
+  // Words of their own, as other programs name theirs.
+  const others = ['PGHOST', 'PGPORT', 'HTTP_PORT', 'HOME', 'TEST', 'SSH_PORT', 'NODE_PORT', 'LOG_LEVELS_ALL'];
+  expect(misspeltSettings(others.map((name) => `${name}=x`).join('\n'))).toEqual([]);
   // Compose reads the same file, and has settings of its own.
   const files = ['.env.example', 'docker-compose.yml'].map((name) =>
     readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8'),
