@@ -12,7 +12,7 @@ import { problemSchema } from './schemas.ts';
 const problemTitles: Record<number, string> = {
   400: 'The request is malformed or has an unknown query parameter.',
   401: 'The access token is missing or invalid.',
-  403: "The caller's role does not permit this.",
+  403: "The caller's role, or its kind of token, does not permit this.",
   404: 'The resource does not exist, or the caller may not see it.',
   406: 'The response is not available in any media type that the caller accepts.',
   409: "The resource's state does not permit this.",
@@ -311,7 +311,7 @@ function impliedProblems(endpoint: Endpoint): number[] {
     400,
     ...(endpoint.role === 'public' ? [] : [401]),
     ...(endpoint.probe ? [] : [429]),
-    ...(endpoint.role === 'public' || endpoint.role === 'viewer' ? [] : [403]),
+    ...(isForSome(endpoint) ? [403] : []),
     ...(endpoint.path.includes('{') ? [404] : []),
     ...(hasContent ? [406] : []),
     ...(readsBody(endpoint) ? [413, 415, 422] : []),
@@ -320,6 +320,11 @@ function impliedProblems(endpoint: Endpoint): number[] {
     ...(endpoint.query ? [431] : []),
     503,
   ];
+}
+
+/** Whether some who have logged in may not call it, whatever it is called with. */
+function isForSome({ role, scope }: Endpoint): boolean {
+  return (role !== 'public' && role !== 'viewer') || scope === 'person';
 }
 
 function contentOf(declared: Exclude<ResponseDeclaration, null>, components: Components, name: string): Json {

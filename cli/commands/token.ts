@@ -44,7 +44,7 @@ const list = command({
 const create = command({
   brief: 'Create a personal access token, which acts as you within its scopes; it is shown once',
   details:
-    'Needs a log-in with a password at most five minutes ago, or cadenza session verify. ' +
+    'Needs a log-in at most five minutes ago, or cadenza session verify. ' +
     'Programs send it as `Authorization: Bearer`, the command line takes it from CADENZA_TOKEN.',
   flags: {
     scope: texts('Such as runs:read, or workflow:ID for one workflow and its runs', 'SCOPE'),

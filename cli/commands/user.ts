@@ -377,7 +377,7 @@ const listClients = command({
 
 const createClient = command({
   brief: 'Create a machine client, which acts as you; its secret is shown once',
-  details: 'Needs a log-in with a password at most five minutes ago: cadenza login -u NAME.',
+  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: { expires: seconds('How long it lives, such as 30d') },
   arguments: [argument('NAME', 'What it is for')],
   run: async (cli, { expires }, name) => {

@@ -97,7 +97,7 @@ const tokens = command({
 
 const createToken = command({
   brief: 'Create a token for workers of an agent; it is shown once',
-  details: 'Needs a log-in with the password at most 5 minutes ago.',
+  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: { expires: seconds('How long it is valid, such as 30d') },
   arguments: [AGENT, argument('NAME', 'Where it is used')],
   run: async (cli, { expires }, given, name) => {

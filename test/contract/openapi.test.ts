@@ -124,6 +124,17 @@ test('each operation declares the request headers that it supports', () => {
     expect(keyed).not.toContain(name);
 });
 
+test('what only a person may call says that others may not', () => {
+  const forPersons = endpoints
+    .filter(({ scope }) => scope === 'person')
+    .map(({ operationId }) => operationId);
+  expect(forPersons).toEqual(expect.arrayContaining(['listMyTokens', 'getMyPersonalData', 'listAbsences']));
+  const silent = operations.filter(
+    ([, { operationId, responses }]) => forPersons.includes(operationId) && !('403' in responses),
+  );
+  expect(silent).toEqual([]);
+});
+
 test('every object in a body is a named component, and every component is used', () => {
   const anonymous: string[] = [];
   for (const [name, operation] of operations) {

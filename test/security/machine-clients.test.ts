@@ -201,6 +201,17 @@ test('a client cannot create clients, and neither can a token without the time o
     expect([refused.status, refused.body.code]).toEqual([403, 'person_required']);
 });
 
+test("an administrator's client reads what admins read of any user, of its own user too", async () => {
+  const { id, username } = await owner();
+  expect((await admin.patch(`/users/${id}`, { roles: ['admin'] })).status).toBe(200);
+  const { own } = await logIn(username);
+  const machine = createClient(app.url, (await grant((await make(own)).body)).body.access_token);
+  for (const what of ['personal-data', 'tokens', 'clients']) {
+    expect([what, (await machine.get(`/users/${id}/${what}`)).status]).toEqual([what, 200]);
+    expect([what, (await machine.get(`/users/me/${what}`)).status]).toEqual([what, 403]);
+  }
+});
+
 test('admins list and delete the clients of all users, others only their own', async () => {
   const [user, stranger] = [await owner(), await owner()];
   const { body: client } = await make(user.own);

@@ -49,9 +49,9 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
       scope: 'person',
       summary: 'Create a token for external workers of an agent',
       description:
-        'It takes and ends jobs of its agents, and nothing else. Requires a password login at most 5 ' +
-        'minutes ago, else 401 `login_too_old`. It ends at `expires_at` (default: after ' +
-        "`CLIENT_MAX_DAYS`), when its maker's password is changed or reset, and when its maker is disabled.",
+        'It takes and ends jobs of its agents, and nothing else. Requires a log-in at most 5 minutes ago, ' +
+        'else 401 `login_too_old`. It ends at `expires_at` (default: after `CLIENT_MAX_DAYS`), when its ' +
+        "maker's password is changed or reset, and when its maker is disabled.",
       tags,
       role: 'builder',
       inTeams: true,

@@ -70,7 +70,7 @@ export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       scope: 'person',
       summary: 'Create a machine client, which acts as you with client credentials',
       description:
-        'Requires a password login at most 5 minutes ago, else 401 `login_too_old`. ' +
+        'Requires a log-in at most 5 minutes ago, else 401 `login_too_old`. ' +
         'The client ends at `expires_at` (default: after `CLIENT_MAX_DAYS`), when your password is changed ' +
         'or reset, and when you are disabled. You can have at most 100 clients.',
       tags: ['users'],

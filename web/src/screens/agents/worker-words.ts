@@ -24,7 +24,7 @@ export const words = {
   tokensHelp: 'A token takes and ends the jobs of this agent, and opens nothing else.',
   noTokens: 'No tokens yet. A worker needs one.',
   newToken: 'New token',
-  newTokenHelp: 'Needs a log-in with the password at most five minutes ago.',
+  newTokenHelp: 'Needs a log-in at most five minutes ago.',
   create: 'Create',
   name: 'Name',
   expires: 'Expires',
