@@ -173,9 +173,18 @@ const run = commandOfMany({
 /** @throws CliError if it would fail for every job */
 function requireProgram({ PATH = '' }: Cli['env'], file: string): void {
   const paths = file.includes('/') ? [file] : PATH.split(delimiter).map((folder) => join(folder, file));
-  const found = paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
+  const found = paths.filter(isFile);
   if (found.length === 0) throw usageError(`There is no program ${file}.`);
   if (!found.some(isExecutable)) throw usageError(`You may not execute ${found.join(', ')}.`);
+}
+
+/** A folder of PATH that may not be read, or is no path at all, has no program; the next one may have it. */
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 function isExecutable(path: string): boolean {

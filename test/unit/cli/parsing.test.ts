@@ -129,6 +129,16 @@ test('a worker whose program cannot be executed is refused at once', async () =>
   for (const { exitCode } of [unknown, missing, denied, none]) expect(exitCode).toBe(2);
 });
 
+test('a folder of PATH that cannot be searched does not hide the program in the next one', async () => {
+  const tooLong = `/${'a'.repeat(300)}`;
+  const PATH = `${tooLong}:${process.env['PATH']}`;
+  const work = (program: string) => user.run(['worker', 'run', 'adder', '--', program], { env: { PATH } });
+  const [found, missing] = await Promise.all([work('cat'), work(tooLong)]);
+  // Only the log-in is missing.
+  expect([found.exitCode, found.stderr]).toEqual([4, expect.not.stringContaining('no program')]);
+  expect([missing.exitCode, missing.stderr]).toEqual([2, expect.stringContaining('There is no program')]);
+});
+
 test('expr is our jq: results a line each, errors with their place', async () => {
   const [texts, raw, wrong, failed] = await Promise.all([
     user.run(['expr', '.a[] | . + $more', '--arg', 'more=!'], { stdin: 'a: [x, y]' }),
