@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { command, optional } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
 import { DEFAULT_URL } from '../core/config-file.ts';
-import { CliError, EXIT, usageError } from '../core/errors.ts';
+import { CliError, EXIT, HintedError, usageError } from '../core/errors.ts';
 import { flag, refuseFlags, text, type ValuesOf } from '../core/flags.ts';
-import { ask, readPassword, readSecret } from '../core/input.ts';
+import { ask, readPasswordAndCode, readSecret } from '../core/input.ts';
 import { notCadenza, OAuthRefusal, postForm, requestTokens, type Tokens } from '../core/oauth.ts';
 import { clientForm, serverUrl, Session } from '../core/session.ts';
 import { openInBrowser } from '../core/browser.ts';
@@ -16,6 +16,7 @@ const flags = {
   device: flag('Approve a code in a browser (default)'),
   username: text('Log in with a password instead', 'NAME'),
   passwordStdin: flag('Read the password from standard input; else it is asked for'),
+  codeStdin: flag('Read the code of a second factor from standard input, from the line after the password'),
   clientId: text('Log in as a machine client instead', 'ID'),
   clientSecretStdin: flag('Read the client secret from standard input; else it is asked for'),
   noBrowser: flag('Do not open a browser; print its address only'),
@@ -73,12 +74,13 @@ async function logIn(
   if ([username, clientId, device].filter((one) => one !== undefined).length > 1)
     throw usageError('Choose one of --device, --username and --client-id.');
   if (username === undefined) refuseFlags(given, ['passwordStdin'], 'without --username');
+  if (given.passwordStdin === undefined) refuseFlags(given, ['codeStdin'], 'without --password-stdin');
   if (clientId === undefined) refuseFlags(given, ['clientSecretStdin'], 'without --client-id');
   if (username !== undefined) {
-    const password = await readPassword(cli, given.passwordStdin);
+    const { password, code } = await readPasswordAndCode(cli, given);
     const form = { grant_type: 'password', username, password };
     const tokens = await requestTokens(url, form, cli.signal).catch((error: unknown) =>
-      secondStep(cli, url, error),
+      secondStep(cli, { url, error, code }),
     );
     return { profile: {}, tokens };
   }
@@ -94,19 +96,37 @@ async function logIn(
 }
 
 /** The password was right; a code of the authenticator app, or a recovery code, is needed too. */
-async function secondStep(cli: Cli, url: string, error: unknown): Promise<Tokens> {
+async function secondStep(
+  cli: Cli,
+  { url, error, code }: { url: string; error: unknown; code: string | undefined },
+): Promise<Tokens> {
   if (!(error instanceof OAuthRefusal) || error.code !== 'mfa_required' || error.challenge === undefined)
     throw error;
   const form = {
     grant_type: 'urn:cadenza:params:oauth:grant-type:second-factor',
     challenge: error.challenge,
-    ...proofIn(await ask(cli, 'Code of the authenticator app, or recovery code: ')),
+    ...(await proofFor(cli, error, code)),
   };
   return requestTokens(url, form, cli.signal);
 }
 
+type Proof = { code: string } | { recovery_code: string };
+
+/** What a refused password needs besides. @throws HintedError if nobody can give it */
+export async function proofFor(cli: Cli, refusal: Error, code: string | undefined): Promise<Proof> {
+  if (code === undefined && !cli.isInteractive)
+    throw new HintedError(
+      refusal,
+      'Give the code on the line after the password: --password-stdin --code-stdin',
+    );
+  return code === undefined ? askProof(cli) : proofIn(code);
+}
+
+export const askProof = async (cli: Cli): Promise<Proof> =>
+  proofIn(await ask(cli, 'Code of the authenticator app, or recovery code: ', { instead: '--code-stdin' }));
+
 /** Six digits are a code, everything else is a recovery code. */
-export function proofIn(given: string): { code: string } | { recovery_code: string } {
+export function proofIn(given: string): Proof {
   const text = given.replaceAll(/\s/g, '');
   return /^\d{6}$/.test(text) ? { code: text } : { recovery_code: text };
 }

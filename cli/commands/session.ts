@@ -2,12 +2,12 @@
 import { buildRouteMap } from '@stricli/core';
 
 import { ApiError, type RegisteredClient, type Session } from '../../client/index.ts';
-import { proofIn } from './login.ts';
+import { askProof, proofFor, proofIn } from './login.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { flag, refuseFlags } from '../core/flags.ts';
-import { ask, confirm, readPassword } from '../core/input.ts';
+import { ask, confirm, readPasswordAndCode, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
@@ -75,29 +75,36 @@ const verify = command({
   flags: {
     code: flag('By a code instead of the password'),
     passwordStdin: flag('Read the password from standard input; else it is asked for'),
+    codeStdin: flag('Read the code from standard input; with --password-stdin from the line after it'),
   },
   hasData: false,
-  run: async (cli, { code, passwordStdin }) => {
+  run: async (cli, { code, passwordStdin, codeStdin }) => {
     if (code === true) refuseFlags({ passwordStdin }, ['passwordStdin'], 'together with --code');
     await cli.requireLogIn();
-    if (code === true) await showProof(cli);
-    else await showPassword(cli, await readPassword(cli, passwordStdin));
+    if (codeStdin === true && passwordStdin !== true) await prove(cli, proofIn(await readSecret(cli)));
+    else if (code === true) await prove(cli, await askProof(cli));
+    else await showPassword(cli, await readPasswordAndCode(cli, { passwordStdin, codeStdin }));
     cli.say('Verified, for five minutes.');
   },
 });
 
-async function showPassword(cli: Cli, shown: string): Promise<void> {
+async function showPassword(
+  cli: Cli,
+  { password: shown, code }: { password: string; code?: string },
+): Promise<void> {
   try {
-    await cli.client.call('verifyMe', { body: { password: shown }, signal: cli.signal });
+    await prove(cli, { password: shown });
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'mfa_required') throw error;
-    await showProof(cli, { password: shown });
+    await prove(cli, { password: shown, ...(await proofFor(cli, error, code)) });
   }
 }
 
-async function showProof(cli: Cli, besides: { password?: string } = {}): Promise<void> {
-  const proof = proofIn(await ask(cli, 'Code of the authenticator app, or recovery code: '));
-  await cli.client.call('verifyMe', { body: { ...besides, ...proof }, signal: cli.signal });
+async function prove(
+  cli: Cli,
+  body: { password?: string; code?: string; recovery_code?: string },
+): Promise<void> {
+  await cli.client.call('verifyMe', { body, signal: cli.signal });
 }
 
 const programView: View<RegisteredClient> = {

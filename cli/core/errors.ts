@@ -46,6 +46,19 @@ export class CliError extends Error {
 export const usageError = (message: string, hint?: string): CliError =>
   new CliError(message, { code: 'usage', exitCode: EXIT.usage, hint });
 
+/** Another failure, with what to do now. */
+export class HintedError extends Error {
+  override readonly name = 'HintedError';
+  readonly failure: Error;
+  readonly hint: string;
+
+  constructor(failure: Error, hint: string) {
+    super(failure.message);
+    this.failure = failure;
+    this.hint = hint;
+  }
+}
+
 export interface Failure {
   exitCode: ExitCode;
   code: string;
@@ -58,6 +71,7 @@ export interface Failure {
 }
 
 export function failureOf(error: unknown): Failure {
+  if (error instanceof HintedError) return { ...failureOf(error.failure), hint: error.hint };
   if (error instanceof CliError) {
     const { exitCode, code, message, errors, hint } = error;
     return { exitCode, code, detail: message, errors, hint };
@@ -98,6 +112,7 @@ const REFUSED_LOG_INS = new Set([
   'invalid_credentials',
   'access_denied',
   'expired_token',
+  'mfa_required',
 ]);
 
 /** Lines for people. */

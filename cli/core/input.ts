@@ -97,6 +97,18 @@ export const readPassword = async (cli: Cli, isOnStdin: boolean | undefined): Pr
     ? readSecret(cli)
     : ask(cli, 'Password: ', { hidden: true, instead: '--password-stdin' });
 
+/** A password, and on the next line of standard input the code of a second factor with `--code-stdin`. */
+export async function readPasswordAndCode(
+  cli: Cli,
+  { passwordStdin, codeStdin }: { passwordStdin: boolean | undefined; codeStdin: boolean | undefined },
+): Promise<{ password: string; code?: string }> {
+  if (codeStdin !== true) return { password: await readPassword(cli, passwordStdin) };
+  const [password = '', code = '', ...more] = (await readSecret(cli)).split(/\r?\n/);
+  if (password === '' || code.trim() === '' || more.length > 0)
+    throw usageError('Standard input must have two lines: the password and the code.');
+  return { password, code };
+}
+
 /** A secret from standard input, without the line end that `echo` adds. */
 export async function readSecret(cli: Cli): Promise<string> {
   const value = (await readAll(cli.surroundings.stdin)).replace(/\r?\n$/, '');

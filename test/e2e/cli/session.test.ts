@@ -168,19 +168,61 @@ test('somebody verifies who they are without a terminal, by a password on standa
   expect([neither.exitCode, neither.stderr]).toEqual([2, expect.stringContaining('--password-stdin')]);
 });
 
-testUnless(noTerminal)('whoever has a second factor is asked for a code after the password', async () => {
+/** Somebody with a second factor, and their recovery codes. */
+async function withSecondFactor(username: string): Promise<{ CADENZA_TOKEN: string; codes: string[] }> {
   const admin = await app.as('admin');
-  const eve = { username: 'eve', email: 'eve@example.com', password, roles: ['builder'] };
-  expect((await admin.post('/users', eve)).status).toBe(201);
-  const { body: tokens } = await app.anonymous.post('/auth/token', { username: 'eve', password });
+  const user = { username, email: `${username}@example.com`, password, roles: ['builder'] };
+  expect((await admin.post('/users', user)).status).toBe(201);
+  const { body: tokens } = await app.anonymous.post('/auth/token', { username, password });
   const own = createClient(app.url, tokens.access_token);
   const { secret } = (await own.post('/users/me/totp')).body;
   const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
   const { recovery_codes: codes } = (await own.post('/users/me/totp/confirm', { code })).body;
-  const verify = cliOnTerminal('session verify', {
-    CADENZA_URL: app.url,
-    CADENZA_TOKEN: tokens.access_token,
-  });
+  return { CADENZA_TOKEN: tokens.access_token, codes };
+}
+
+test('without a terminal the code of a second factor comes from standard input', async () => {
+  const { CADENZA_TOKEN, codes } = await withSecondFactor('mia');
+  const user = here();
+  const verify = (flags: string, stdin = '') =>
+    user.run(['session', 'verify', ...flags.split(' ')], { stdin, env: { CADENZA_TOKEN } });
+  const login = (flags: string, stdin = '') =>
+    user.run(['login', '-u', 'mia', ...flags.split(' ')], { stdin });
+  const verified = { exitCode: 0, stderr: 'Verified, for five minutes.\n' };
+  expect(await verify('--password-stdin --code-stdin', `${password}\n${codes[0]}\n`)).toMatchObject(verified);
+  expect(await verify('--code-stdin', `${codes[1]}\n`)).toMatchObject(verified);
+  expect((await login('--password-stdin --code-stdin', `${password}\r\n${codes[2]}`)).exitCode).toBe(0);
+  // The refusal says what to do.
+  const refusals = [
+    await verify('--password-stdin -o json', password),
+    await login('--password-stdin -o json', password),
+  ].map(({ exitCode, stderr }) => ({ exitCode, ...JSON.parse(stderr) }));
+  const hint = expect.stringContaining('--password-stdin --code-stdin');
+  expect(refusals).toMatchObject([
+    { exitCode: 1, code: 'mfa_required', status: 403, methods: ['code', 'recovery_code'], hint },
+    { exitCode: 4, code: 'mfa_required', hint },
+  ]);
+  const plain = await login('--password-stdin', password);
+  expect(plain.stderr).toMatch(/^error: The log-in needs a second factor\.\nGive the code/);
+  // What is asked for in vain.
+  const usage = [
+    await verify('--password-stdin --code-stdin', password),
+    await verify('--password-stdin --code-stdin', `${password}\n${codes[3]}\nmore`),
+    await verify('--code'),
+    await login('--code-stdin', `${password}\n${codes[3]}`),
+  ];
+  expect(usage.map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2]);
+  expect(usage.map(({ stderr }) => stderr)).toEqual([
+    expect.stringContaining('two lines'),
+    expect.stringContaining('two lines'),
+    expect.stringContaining('use --code-stdin'),
+    expect.stringContaining('without --password-stdin'),
+  ]);
+});
+
+testUnless(noTerminal)('whoever has a second factor is asked for a code after the password', async () => {
+  const { CADENZA_TOKEN, codes } = await withSecondFactor('eve');
+  const verify = cliOnTerminal('session verify', { CADENZA_URL: app.url, CADENZA_TOKEN });
   const asks = (question: string) =>
     until(
       async () => verify.seen(),
