@@ -100,6 +100,46 @@ inBrowser('somebody finds a workflow, is told what is wrong with the input, and 
   expect(complaints).toEqual([]);
 });
 
+inBrowser(
+  'a form of objects has a label for each field, and the focus moves to an object that is wrong',
+  async () => {
+    const text = { type: 'string' };
+    const document = {
+      type: 'object',
+      required: ['a'],
+      properties: {
+        a: {
+          type: 'object',
+          title: 'Window',
+          minProperties: 1,
+          properties: { b: { ...text, title: 'Inner' } },
+        },
+        'a-b': { ...text, title: 'Outer', default: 'x' },
+      },
+    };
+    const input = { schema: { format: 'json', document } };
+    const workflow = await create('Windows', { input, do: [{ note: { set: { done: true } } }] });
+    const { page, complaints, open } = await visit(ada);
+    await open(`/workflows/${workflow.id}`);
+    await page.getByRole('heading', { name: 'Windows', exact: true }).waitFor();
+    await page.keyboard.press('s');
+    const outer = page.getByLabel('Outer');
+    await outer.waitFor();
+    expect(await outer.inputValue()).toBe('x');
+    await page.keyboard.press('Control+Enter');
+    const window = page.getByRole('group', { name: 'Window' });
+    await window.and(page.locator(':focus')).waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.getByLabel('Inner').fill('y');
+    expect(await outer.inputValue()).toBe('x');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('Windows has started.').waitFor();
+    const [run] = (await asAda.get(`/runs?workflow_id=${workflow.id}`)).body;
+    expect((await asAda.get(`/runs/${run.id}`)).body.input_params).toEqual({ a: { b: 'y' }, 'a-b': 'x' });
+    expect(complaints).toEqual([]);
+  },
+);
+
 inBrowser('a schedule is seen, paused, resumed, and starts a run by hand', async () => {
   const workflow = await create('By the clock', {
     schedule: { cron: 'CRON_TZ=Europe/Berlin 0 9 * * *' },

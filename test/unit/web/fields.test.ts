@@ -1,11 +1,14 @@
 import { expect, test } from '@jest/globals';
 
 import {
+  controlId,
   fieldsOf,
   filledValue,
   firstEntries,
   groupEntry,
   problemsByField,
+  problemWithin,
+  shownField,
   type Entries,
   type Group,
   type Schema,
@@ -134,10 +137,63 @@ test('an object with named properties is a group of fields, to a depth of three'
   expect(fieldsOf(withAddress())).toMatchObject([
     { kind: 'group', label: 'Address', fields: [{ name: 'street', required: true }, {}, {}, {}] },
   ]);
-  // What may have members that it does not name.
-  for (const open of [{ additionalProperties: true }, { anyOf: [{}] }, { patternProperties: { a: {} } }])
-    expect(fieldsOf(withAddress(open))).toMatchObject([{ kind: 'json' }]);
-  expect(fieldsOf(withAddress({ additionalProperties: false }))).toMatchObject([{ kind: 'group' }]);
+});
+
+test('an object that may have or needs what its schema does not name is JSON text', () => {
+  const open = [
+    { additionalProperties: true },
+    { unevaluatedProperties: { type: 'string' } },
+    { patternProperties: { a: {} } },
+    { anyOf: [{}] },
+    { if: { required: ['number'] }, then: { required: ['floor'] } },
+    { if: false, else: { required: ['floor'] } },
+    { dependentSchemas: { number: { required: ['floor'] } } },
+    { dependentRequired: { number: ['floor'] } },
+    { required: ['street', 'floor'] },
+    { minProperties: 5 },
+  ];
+  for (const one of open) expect(fieldsOf(withAddress(one))).toMatchObject([{ kind: 'json' }]);
+  const closed = [
+    { additionalProperties: false },
+    { unevaluatedProperties: false },
+    { dependentRequired: { number: ['street'] } },
+    { minProperties: 4 },
+  ];
+  for (const one of closed) expect(fieldsOf(withAddress(one))).toMatchObject([{ kind: 'group' }]);
+});
+
+test('a value that is no object is JSON text in place of the fields, and is sent as it was', () => {
+  const of = withAddress({ default: 'High Street 7' });
+  const [field] = fieldsOf(of) as [Group];
+  const first = firstEntries(of);
+  expect(first).toEqual({ address: '"High Street 7"' });
+  expect(shownField(field, first['address'])).toMatchObject({ kind: 'json', label: 'Address' });
+  expect(shownField(field, firstEntries(withAddress())['address'])).toBe(field);
+  const send = (address: string) => filledValue([field], { address });
+  expect(filledValue([field], first).value).toEqual({ address: 'High Street 7' });
+  expect(send('{"street": "High Street"}').value).toEqual({ address: { street: 'High Street' } });
+  expect(send(' ').value).toEqual({});
+  expect(send('{').unreadable).toEqual([{ pointer: '/address', message: 'must be JSON' }]);
+  // Its one field shows what is wrong anywhere in it.
+  const { ofFields } = problemsByField([field], [{ pointer: '/address/street', message: 'is missing' }]);
+  expect(problemWithin(ofFields, '/address')).toBe('is missing');
+  // Inside an object too. Null is no object that anybody has left out by mistake.
+  const inside = withAddress({ default: { street: 'a', geo: [1, 2] } });
+  const { entries } = firstEntries(inside)['address'] as { entries: Entries };
+  expect(JSON.parse(entries['geo'] as string)).toEqual([1, 2]);
+  expect(read(inside, { geo: '{"lat": 1}' })).toEqual({ address: { street: 'a', geo: { lat: 1 } } });
+  expect(firstEntries(withAddress({ default: null }))).toEqual(firstEntries(withAddress()));
+});
+
+test('ids of controls are valid, and no two fields share one or that of a note', () => {
+  expect(controlId(controlId('form', 'address'), 'street_2')).toBe('form/address/street_2');
+  const names = ['a', 'b', 'a-b', 'a/b', 'a~1b', 'a b', 'a:20:b', 'help', 'a-help', '', 'é', '\ud800'];
+  const ids = names.flatMap((name) => {
+    const outer = controlId('form', name);
+    return [outer, `${outer}-help`, `${outer}-0`, ...names.map((inner) => controlId(outer, inner))];
+  });
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.filter((id) => /[^\w/:-]/.test(id))).toEqual([]);
 });
 
 test('an optional group that is left empty is left out, a required one is sent', () => {

@@ -25,6 +25,8 @@ const schema = {
 test('a schema without fields is asked for as JSON', () => {
   expect(formOf(schema)).toBe(schema);
   for (const other of [null, true, undefined, {}, { type: 'object' }]) expect(formOf(other)).toBeNull();
+  // What no field could enter.
+  expect(formOf({ ...schema, required: ['order', 'customer'] })).toBeNull();
 });
 
 test('fields make the input, and each problem stands at its field', () => {

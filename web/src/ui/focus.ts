@@ -6,3 +6,11 @@
 export function focusDrawn(selector: string): void {
   queueMicrotask(() => document.querySelector<HTMLElement>(selector)?.focus());
 }
+
+/** Selects a control with a problem, and controls that have one as a whole. */
+export const INVALID = ':is([aria-invalid=true], [data-invalid=true])';
+
+/** Moves the focus to the first problem of a form. */
+export function focusInvalid(form: Element | null): void {
+  form?.querySelector<HTMLElement>(INVALID)?.focus();
+}

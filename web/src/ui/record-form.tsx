@@ -7,6 +7,7 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
 import { ApiError } from '../../../client/index.ts';
+import { focusInvalid } from './focus.ts';
 import { ProblemText } from './problem.tsx';
 import { problemsOfSection, readSections, sectionEntries, type Section } from './form-sections.ts';
 import css from './record-form.module.css';
@@ -36,7 +37,7 @@ export function RecordForm({ id, sections, submit, onSubmit, onCancel, children 
   const refused = useSignal<unknown>(null);
   const busy = useSignal(false);
   useLayoutEffect(() => {
-    if (problems.value.length > 0) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus();
+    if (problems.value.length > 0) focusInvalid(form.current);
   }, [problems.value]);
   const send = async (event: Event) => {
     event.preventDefault();

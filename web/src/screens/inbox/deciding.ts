@@ -12,7 +12,7 @@ import { cache } from '../../data/query.ts';
 import { randomKey } from '../../data/random-key.ts';
 import { whenUserLeaves } from '../../data/session.ts';
 import { nowMs } from '../../ui/clock.ts';
-import { focusDrawn } from '../../ui/focus.ts';
+import { focusDrawn, INVALID } from '../../ui/focus.ts';
 import { isNarrow } from '../../ui/narrow.ts';
 import { detailOf } from '../../ui/problem.tsx';
 import { isCheckLoaded, loadCheck } from '../../ui/schema-form/form-check.ts';
@@ -67,7 +67,7 @@ function send(inbox: InboxState, task: Task, decision: string, heldMs: number): 
   const { body, problems } = prepareDecision(task, decision, draftOf(task));
   changeDraft(task, { problems });
   if (problems.length > 0) {
-    focusDrawn('[aria-invalid=true]');
+    focusDrawn(INVALID);
     return;
   }
   const next = neighbourOf(inbox.tasks(), task.id);

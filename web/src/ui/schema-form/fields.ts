@@ -24,7 +24,10 @@ export type Field = FieldBase &
   );
 export type Group = Extract<Field, { kind: 'group' }>;
 
-/** What was entered, by the field's name: text of inputs, truth of check boxes, positions of choices. */
+/**
+ * What was entered, by the field's name: text of inputs, truth of check boxes, positions of choices. A group
+ * that began with a value that is no object has JSON text.
+ */
 export type Entries = Readonly<Record<string, string | boolean | readonly number[] | GroupEntry>>;
 
 /** What was entered into the fields of an object, and what they began with. */
@@ -39,8 +42,20 @@ export interface GroupEntry {
 const ONE_LINE = 200;
 /** Objects in objects that have fields. What is deeper is entered as JSON. */
 const MAX_DEPTH = 3;
-/** With one of these an object may have members that its `properties` do not list. */
-const OPEN = ['additionalProperties', 'patternProperties', '$ref', 'allOf', 'anyOf', 'oneOf'];
+/** With one of these an object may have, or need, members that its `properties` do not list. */
+const OPEN = [
+  'additionalProperties',
+  'unevaluatedProperties',
+  'patternProperties',
+  'dependentSchemas',
+  '$ref',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'if',
+  'then',
+  'else',
+];
 const FORMATS: Readonly<Record<string, Field['kind']>> = {
   date: 'date',
   'date-time': 'date-time',
@@ -79,12 +94,29 @@ function fieldOf(name: string, schema: Schema, required: boolean, depth: number)
     case 'boolean':
       return { ...base, kind: schema['type'] };
     case 'object': {
-      const fields = depth < MAX_DEPTH && !OPEN.some((key) => schema[key]) ? fieldsOf(schema, depth + 1) : [];
+      const fields = depth < MAX_DEPTH && isFilledByFields(schema) ? fieldsOf(schema, depth + 1) : [];
       return fields.length > 0 ? { ...base, kind: 'group', fields } : { ...base, kind: 'json' };
     }
     default:
       return { ...base, kind: 'json' };
   }
+}
+
+/** Whether fields for its `properties` can enter all that an object may have. */
+function isFilledByFields(schema: Schema): boolean {
+  return !OPEN.some((key) => schema[key]) && namesItsNeeds(schema);
+}
+
+/** Whether fields for its `properties` can enter all that an object must have. */
+export function namesItsNeeds(schema: Schema): boolean {
+  const properties = objectOf(schema['properties']);
+  const needed = [schema['required'], ...Object.values(objectOf(schema['dependentRequired']))].flatMap(
+    listOf,
+  );
+  return (
+    needed.every((name) => typeof name === 'string' && Object.hasOwn(properties, name)) &&
+    Number(schema['minProperties'] ?? 0) <= Object.keys(properties).length
+  );
 }
 
 function textKind(schema: Schema): 'text' {
@@ -121,13 +153,17 @@ function entriesOf(fields: readonly Field[], given: Schema | null): Entries {
 /** The entry of a group; of one that nobody has touched, what it begins with. */
 export function groupEntry(field: Group, entry: Entries[string] | undefined): GroupEntry {
   if (typeof entry === 'object' && 'given' in entry) return entry;
-  return firstOf(field, field.initial);
+  return firstOf(field, isRecord(field.initial) ? field.initial : null);
 }
 
-function firstOf({ fields }: Group, value: unknown): GroupEntry {
-  const given = isRecord(value) ? value : null;
+function firstOf({ fields }: Group, given: Schema | null): GroupEntry {
   const first = entriesOf(fields, given);
   return { entries: first, first, given };
+}
+
+/** The field as its entry needs it: a group whose entry is JSON text has one field for all of it. */
+export function shownField(field: Field, entry: Entries[string] | undefined): Field {
+  return field.kind === 'group' && typeof entry === 'string' ? { ...field, kind: 'json' } : field;
 }
 
 /** The entry that stands for a value. */
@@ -146,7 +182,8 @@ function entryOf(field: Field, value: unknown): Entries[string] {
     case 'lines':
       return listOf(value).map(String).join('\n');
     case 'group':
-      return firstOf(field, value);
+      if (value === undefined || value === null) return firstOf(field, null);
+      return isRecord(value) ? firstOf(field, value) : JSON.stringify(value, null, 2);
     case 'json':
       return value === undefined ? '' : JSON.stringify(value, null, 2);
     default:
@@ -183,7 +220,8 @@ interface Read {
   unreadable: FieldProblem[];
 }
 
-function readField(field: Field, entry: Entries[string] | undefined): Read {
+function readField(given: Field, entry: Entries[string] | undefined): Read {
+  const field = shownField(given, entry);
   if (field.kind === 'group') return readGroup(field, entry);
   const read = readEntry(field, entry);
   return 'problem' in read
@@ -265,6 +303,20 @@ function readEntry(
 
 export function pointerOf(name: string): string {
   return `/${escapeToken(name)}`;
+}
+
+/**
+ * Id of the control of a field in a form or group with the id `parent`. It names the whole way to the field,
+ * without spaces, and without `-`, so that it and a suffix such as `-help` are the id of no other field.
+ */
+export function controlId(parent: string, name: string): string {
+  const escaped = pointerOf(name).replaceAll(/[^\w/]/g, (unit) => `:${unit.charCodeAt(0).toString(16)}:`);
+  return `${parent}${escaped}`;
+}
+
+/** The problem of a value, else the first of its parts. */
+export function problemWithin(problems: ReadonlyMap<string, string>, pointer: string): string | undefined {
+  return problems.get(pointer) ?? [...problems].find(([part]) => part.startsWith(`${pointer}/`))?.[1];
 }
 
 /** The first problem of each field, by the field's pointer: of its value, or of anything inside it. */

@@ -3,9 +3,12 @@ import { useEffect } from 'preact/hooks';
 
 import css from './schema-form.module.css';
 import {
+  controlId,
   fieldsOf,
   groupEntry,
   pointerOf,
+  problemWithin,
+  shownField,
   type Entries,
   type Field,
   type Group,
@@ -39,14 +42,16 @@ interface FieldsProps extends Omit<Props, 'schema'> {
 function Fields({ id, fields, pointer, entries, problems, disabled, onChange }: FieldsProps) {
   return (
     <div class={css['grid']}>
-      {fields.map((field) => {
+      {fields.map((given) => {
+        const entry = entries[given.name];
+        const field = shownField(given, entry);
         const at = `${pointer}${pointerOf(field.name)}`;
         const shared = {
-          id: `${id}-${field.name}`,
-          entry: entries[field.name],
-          problem: problems.get(at),
+          id: controlId(id, field.name),
+          entry,
+          problem: field.kind === 'group' ? problems.get(at) : problemWithin(problems, at),
           disabled,
-          onChange: (entry: Entries[string]) => onChange({ ...entries, [field.name]: entry }),
+          onChange: (changed: Entries[string]) => onChange({ ...entries, [field.name]: changed }),
         };
         return field.kind === 'group' ? (
           <GroupRow key={field.name} {...shared} field={field} pointer={at} problems={problems} />
@@ -68,7 +73,7 @@ function GroupRow({ pointer, problems, ...row }: GroupProps) {
   const { id, field, entry, disabled, onChange } = row;
   const group = groupEntry(field, entry);
   return (
-    <fieldset class={`${css['wide']} ${css['group']}`} aria-describedby={describedBy(row)}>
+    <fieldset class={`${css['wide']} ${css['group']}`} {...wholeOf(row)}>
       <legend class={css['label']}>
         {field.label} <Required field={field} />
       </legend>
@@ -129,7 +134,7 @@ function FieldRow(props: RowProps) {
     );
   if (field.kind === 'choices')
     return (
-      <fieldset class={css['wide']} aria-describedby={describedBy(props)}>
+      <fieldset class={css['wide']} {...wholeOf(props)}>
         <legend class={css['label']}>
           {field.label} <Required field={field} />
         </legend>
@@ -150,6 +155,15 @@ function FieldRow(props: RowProps) {
 
 function Required({ field }: { field: Field }) {
   return field.required ? <span aria-hidden="true">*</span> : null;
+}
+
+/** Attributes of several controls as a whole, which takes the focus if it has a problem. */
+function wholeOf(row: Pick<RowProps, 'id' | 'field' | 'problem'>) {
+  return {
+    tabIndex: -1,
+    'data-invalid': row.problem !== undefined,
+    'aria-describedby': describedBy(row),
+  };
 }
 
 function describedBy({ id, field, problem }: Pick<RowProps, 'id' | 'field' | 'problem'>): string | undefined {

@@ -2,6 +2,7 @@
 import {
   fieldsOf,
   firstEntries,
+  namesItsNeeds,
   type Entries,
   type FieldProblem,
   type Schema,
@@ -14,9 +15,9 @@ const MARKS = ['key', 'tags', 'labels'] as const;
 export type InputSchema = Record<string, unknown> | boolean | null;
 export type Prepared = { input: Record<string, unknown>; problems: FieldProblem[] };
 
-/** The schema, if it has fields to ask for; else the input is entered as JSON. */
+/** The schema, if it has fields for all that it requires; else the input is entered as JSON. */
 export function formOf(schema: InputSchema | undefined): Schema | null {
-  return isObject(schema) && fieldsOf(schema).length > 0 ? schema : null;
+  return isObject(schema) && fieldsOf(schema).length > 0 && namesItsNeeds(schema) ? schema : null;
 }
 
 export interface FirstInput {

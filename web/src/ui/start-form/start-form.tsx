@@ -5,6 +5,7 @@ import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { ApiError, type Run } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { randomKey } from '../../data/random-key.ts';
+import { focusInvalid } from '../focus.ts';
 import { ProblemText } from '../problem.tsx';
 import { fieldsOf, problemsByField, type Entries, type FieldProblem } from '../schema-form/fields.ts';
 import { loadCheck } from '../schema-form/form-check.ts';
@@ -30,7 +31,7 @@ export function StartForm(props: Props) {
   const form = useRef<HTMLFormElement>(null);
   const { fieldSchema, entries, text, marks, problems, refusal, isBusy, submit } = useStart(props);
   useLayoutEffect(() => {
-    if (problems.value.length > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    if (problems.value.length > 0) focusInvalid(form.current);
   }, [problems.value]);
   const { ofFields, others } = problemsByField(fieldsOf(fieldSchema), problems.value);
   return (
