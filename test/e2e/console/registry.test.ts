@@ -701,7 +701,8 @@ inBrowser('every screen is accessible and fits, on a desk and on a phone, light 
   await asAda.put('/secrets/HOOK_KEY', { value: 'long enough to sign with' });
   const { body: hook } = await asAda.post('/hooks', { name: 'Issues', scheme: 'github', secret: 'HOOK_KEY' });
   await fetch(hook.url, { method: 'POST', body: '{}' });
-  const long = { id: `sha256:${'0123456789abcdef'.repeat(4)}`, source: hook.url, type: 'of.a.long.source' };
+  const source = `https://till.example.com/${'long-path/'.repeat(12)}`;
+  const long = { id: `sha256:${'0123456789abcdef'.repeat(4)}`, source, type: 'of.a.long.source' };
   const json = { headers: { 'content-type': 'application/cloudevents+json' } };
   expect((await asAda.post('/events', { specversion: '1.0', ...long }, json)).status).toBe(202);
   // The browser itself notes that one of the screens asks for an agent that does not exist.
