@@ -147,7 +147,7 @@ export class AgentGate {
   }
 
   /** @returns false if the call can be followed, or was not made, such as one that asked for its budget */
-  async #bookLost({ runId, key }: Row, agent: PinnedAgent): Promise<boolean> {
+  async #bookLost({ runId, key, claim }: Row, agent: PinnedAgent): Promise<boolean> {
     const em = this.#deps.orm.em.fork();
     if ((await progressOf(em, runId, key)) !== null) return false;
     const { input, turn, task } = this.#input;
@@ -155,7 +155,15 @@ export class AgentGate {
     const { usage, costUsd } = await estimateOf(em, agent, turn ? null : { value: input }, price);
     const { id: agentId, version: agentVersion } = agent;
     const { model } = agent.configuration;
-    const of = { runId, key, task, agentId, agentVersion, model: typeof model === 'string' ? model : null };
+    const of = {
+      runId,
+      key,
+      claim,
+      task,
+      agentId,
+      agentVersion,
+      model: typeof model === 'string' ? model : null,
+    };
     const budgeted = this.#rules?.budgeted ?? false;
     if (!(await bookLostCall(em, { ...of, usage, costUsd, budgeted }))) return false;
     const { attempt } = Context.current().info;
@@ -223,8 +231,9 @@ export class AgentGate {
       this.holds = held.held > 0;
       return null;
     }
-    await this.#endTurn(null);
+    // The turn is of the attempt that has overtaken this one, as it has the same key.
     if ('overtaken' in held) throw overtaken();
+    await this.#endTurn(null);
     // The run has ended; its end is what the activity finds.
     if ('closed' in held) throw ApplicationFailure.retryable('The run is over', 'RunOver');
     const { exceeded, budget } = held;

@@ -179,6 +179,8 @@ function evaluate(
       clock: () => new Date(),
     });
   } catch (error) {
+    if (error instanceof ExpressionError && error.kind === 'limit')
+      throw fault('expression', 'An expression that reads $secrets takes too long');
     // The message could quote the secret.
     if (error instanceof ExpressionError)
       throw fault('expression', 'An expression that reads $secrets failed');

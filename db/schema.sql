@@ -783,6 +783,7 @@ create table file (
   of_runs boolean not null default false,
   team_id uuid,
   holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
+  attached boolean not null default false,
   constraint file_pkey PRIMARY KEY (id),
   constraint file_size_check CHECK ((size >= 0)),
   constraint file_visibility_check CHECK ((visibility = ANY (ARRAY['private'::text, 'public'::text]))),

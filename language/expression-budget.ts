@@ -43,9 +43,12 @@ function threadMs(): number {
   return (user + system) / 1_000;
 }
 
-/** For the expressions of one request to the API, which does nothing else meanwhile. */
+/**
+ * For the expressions of one request to the API, which does nothing else meanwhile. The steps take a quarter
+ * of a second, on a slow machine longer.
+ */
 export function requestBudget(): ExpressionBudget {
-  return new ExpressionBudget({ steps: 500_000, ms: 250 });
+  return new ExpressionBudget({ steps: 500_000, ms: 1_000 });
 }
 
 /** For the expressions of one part of a call in a worker, each of which has its own limit of steps. */

@@ -22,6 +22,7 @@ export const StoredFile = defineEntity({
     visibility: p.text().$type<Visibility>(),
     /** Stored by the platform for runs, and removed with the last run that uses it. */
     of_runs: p.boolean(),
+    attached: p.boolean(),
     created_at: p.datetime(),
   },
 });

@@ -84,6 +84,7 @@ import { Migration202611290052ActiveSchedules } from './202611290052-active-sche
 import { Migration202611291039FiltersAlone } from './202611291039-filters-alone.ts';
 import { Migration202611291040FewerIndexEntries } from './202611291040-fewer-index-entries.ts';
 import { Migration202611291510HoldsByClaim } from './202611291510-holds-by-claim.ts';
+import { Migration202611291612AttachedFiles } from './202611291612-attached-files.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -168,6 +169,7 @@ export const migrations = [
   { name: '202611291039-filters-alone', class: Migration202611291039FiltersAlone },
   { name: '202611291040-fewer-index-entries', class: Migration202611291040FewerIndexEntries },
   { name: '202611291510-holds-by-claim', class: Migration202611291510HoldsByClaim },
+  { name: '202611291612-attached-files', class: Migration202611291612AttachedFiles },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

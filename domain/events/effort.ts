@@ -9,7 +9,7 @@ export type Attributes = Record<string, unknown>;
 /** Steps of one expression. */
 const LIMITS = { steps: 50_000, regexSteps: 200_000 };
 /** Of one expression, in case that steps of some kind take long. */
-const MAX_MS = 100;
+const MAX_MS = 500;
 /** Steps for one event of one listener, however many filters and expressions it has. */
 const MAX_STEPS = 500_000;
 /** An evaluation also takes the time of some steps to begin, or to compile. */
@@ -68,9 +68,10 @@ function firstOutput(
   if (!effort.spend(EVALUATION_STEPS)) return null;
   const { limits } = effort;
   const meter = (steps: number): void => void effort.spend(steps);
-  const isOverdue = overdueAfter(MAX_MS);
   try {
-    return compiled().first(input, { variables, clock: () => new Date(), limits, meter, isOverdue });
+    const program = compiled();
+    const isOverdue = overdueAfter(MAX_MS);
+    return program.first(input, { variables, clock: () => new Date(), limits, meter, isOverdue });
   } catch (error) {
     if (error instanceof ExpressionError) return null;
     throw error;

@@ -5,6 +5,7 @@ import { arrayLiteral } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { usableBy } from '../auth/ownership.ts';
 import { runsSeenBy } from '../runs/policy.ts';
+import { isHidden, showsFile } from './inside.ts';
 
 const MAX_LINKED = 1_000;
 
@@ -46,7 +47,8 @@ export async function linkFiles(
   await em.execute(
     `insert into run_file (run_id, file_id)
      select ?, id from file
-       where id = any(?::uuid[]) and (${usableBy('file')} or ${namedByAuthors('file')})
+       where id = any(?::uuid[])
+             and (${usableBy('file')} and not ${isHidden('file')} or ${namedByAuthors('file')})
        order by id for key share
      on conflict do nothing`,
     [run.id, arrayLiteral(fileIds), run.owner_id, run.id],
@@ -96,7 +98,7 @@ export async function readableFiles(
   const rows = await em.execute<{ id: string }[]>(
     `select f.id from file f
       where f.id = any(?::uuid[])
-        and (${usableBy('f')} or ${namedByAuthors('f')}
+        and (${usableBy('f')} and not ${isHidden('f')} or ${namedByAuthors('f')}
              or exists (select from run_file u where u.run_id = ? and u.file_id = f.id))`,
     [arrayLiteral(fileIds), run.owner_id, run.id, run.id],
   );
@@ -111,18 +113,13 @@ export async function filesOfRun(em: EntityManager, runId: string): Promise<stri
   return rows.map(({ file_id }) => file_id);
 }
 
-/** The runs that the actor sees and that use the file, those that may be seen inside first. */
-export async function runsSeenByWith(
-  em: EntityManager,
-  actor: Actor,
-  fileId: string,
-  limit: number,
-): Promise<string[]> {
+/** Whether a run that the actor sees uses the file, and shows it to them. */
+export async function isOfRunSeenBy(em: EntityManager, actor: Actor, fileId: string): Promise<boolean> {
   const seen = runsSeenBy(actor, 'r');
-  const rows = await em.execute<{ id: string }[]>(
-    `select r.id from run_file u join run r on r.id = u.run_id
-      where u.file_id = ? and ${seen.sql} order by r.by_grant, r.id desc limit ?`,
-    [fileId, ...seen.values, limit],
+  const rows = await em.execute(
+    `select from file f join run_file u on u.file_id = f.id join run r on r.id = u.run_id
+      where f.id = ? and ${seen.sql} and (r.owner_id <> ?::uuid or ${showsFile('f')}) limit 1`,
+    [fileId, ...seen.values, actor.id],
   );
-  return rows.map(({ id }) => id);
+  return rows.length > 0;
 }

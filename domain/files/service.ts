@@ -11,7 +11,8 @@ import { AppError, forbidden, notFound } from '../errors.ts';
 import { checkQuota } from '../quotas/check.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
 import { maySeeInside, maySeeRun, readInside } from '../runs/policy.ts';
-import { fileIdsIn, filesOfRun, runsSeenByWith } from './run-files.ts';
+import { isFromInside, isHidden } from './inside.ts';
+import { fileIdsIn, filesOfRun, isOfRunSeenBy } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
 
@@ -29,6 +30,8 @@ export interface NewFile {
    * The run for which the platform stores the file; it is removed together with the last run that uses it.
    */
   run_id?: string | undefined;
+  /** Whether a person has uploaded it for the run. */
+  attached?: boolean;
 }
 
 export interface Upload extends ReceivedFile {
@@ -90,6 +93,7 @@ export async function addFile(
     sha256: upload.sha256,
     visibility: file.visibility ?? 'private',
     of_runs: file.run_id !== undefined,
+    attached: file.attached ?? false,
     created_at: new Date(),
   });
   await em.persist(row).flush();
@@ -118,34 +122,20 @@ export async function storeFile(
 
 /**
  * The caller's own files, public ones, and those that the caller's runs use, such as attachments of a
- * decision, as far as the caller sees the inside of the run. @throws 404 for any other file
+ * decision, as far as the caller sees these runs. @throws 404 for any other file
  */
 export async function getFile(em: EntityManager, actor: Actor, id: string): Promise<StoredFile> {
   const file = await readFile(em, id);
-  const isOpen = maySeeFile(actor, file) && !(await isFromInside(em, actor, file));
+  const isOpen = maySeeFile(actor, file) && !(await isHiddenFrom(em, actor, file));
   if (!isOpen && !(await isOfRunSeenBy(em, actor, id))) throw notFound('file');
   return file;
 }
 
-/** Whether it is from inside of runs that the actor, whose it is, has started as a runner. */
-async function isFromInside(em: EntityManager, actor: Actor, file: StoredFile): Promise<boolean> {
+async function isHiddenFrom(em: EntityManager, actor: Actor, file: StoredFile): Promise<boolean> {
   if (!file.of_runs || file.owner_id !== actor.id || file.visibility === 'public' || isAdmin(actor))
     return false;
-  const [use] = await em.execute<object[]>(
-    `select from run_file u join run r on r.id = u.run_id
-      where u.file_id = ? and r.owner_id = ? and r.by_grant limit 1`,
-    [file.id, actor.id],
-  );
-  return use !== undefined;
-}
-
-/** The most runs of a file that are looked at. */
-const MAX_RUNS_OF_FILE = 20;
-
-async function isOfRunSeenBy(em: EntityManager, actor: Actor, fileId: string): Promise<boolean> {
-  for (const runId of await runsSeenByWith(em, actor, fileId, MAX_RUNS_OF_FILE))
-    if ((await filesSeenOf(em, actor, runId)).includes(fileId)) return true;
-  return false;
+  const rows = await em.execute(`select from file f where f.id = ? and ${isHidden('f')}`, [file.id]);
+  return rows.length > 0;
 }
 
 /** Without a permission check, for holders of a link. @throws 404 */
@@ -158,8 +148,7 @@ export async function readFile(em: EntityManager, id: string): Promise<StoredFil
 /** Locks the file. @throws 404, or 403 for another user's public file */
 export async function getFileForChange(em: EntityManager, actor: Actor, id: string): Promise<StoredFile> {
   const file = await em.findOne(StoredFile, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-  if (!file || !maySeeFile(actor, file)) throw notFound('file');
-  if ((await isFromInside(em, actor, file)) && !(await isOfRunSeenBy(em, actor, id))) throw notFound('file');
+  if (!file || !maySeeFile(actor, file) || (await isHiddenFrom(em, actor, file))) throw notFound('file');
   if (!mayChangeFile(actor, file))
     throw forbidden('Only its owner, builders of its team and admins may change this file.');
   return file;
@@ -190,14 +179,9 @@ export interface FileFilter {
   run_id?: string | undefined;
 }
 
-/** Not what runs that the owner of the file started as a runner have stored: `run_id` gives what they see. */
+/** Not what is from inside: `run_id` gives what the owner of the run sees of it. */
 function notInside(): FilterQuery<StoredFile> {
-  const condition = raw(
-    (alias) => `not (${alias}.of_runs and exists (
-      select from run_file u join run r on r.id = u.run_id
-       where u.file_id = ${alias}.id and r.owner_id = ${alias}.owner_id and r.by_grant))`,
-  );
-  return { [condition]: [] };
+  return { [raw((alias) => `not ${isFromInside(alias)}`)]: [] };
 }
 
 /** The files that the actor may see, newest first. */

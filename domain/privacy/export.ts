@@ -1,5 +1,6 @@
 /** What is stored about a person, for the right of access: section by section, a page at a time. */
 import type { EntityManager } from '../../db/orm.ts';
+import { isFromInside, OWNER_SEES_INSIDE } from '../files/inside.ts';
 import { valuesFor } from './owned.ts';
 
 const PAGE = 500;
@@ -85,24 +86,21 @@ const SECTIONS: readonly Section[] = [
     where: 'decided_by = ?',
   }),
   section('task_history', 'hitl_audit', 'id, task_id, run_id, at, action, via', { where: 'actor_id = ?' }),
-  // Whoever started a run as a runner sees of its inside no more here than elsewhere (docs/teams.md#runners).
+  // Of runs whose inside is closed to them people see no more here than elsewhere (docs/teams.md#runners).
   section(
     'runs',
-    'run',
+    'run r',
     `id, workflow_id, workflow_name, status,
-     case when not by_grant or parent_run_id is null then input end as input,
-     case when not by_grant or parent_run_id is null then output end as output,
-     case when by_grant and error is not null
-          then json_build_object('type', error -> 'type', 'status', error -> 'status',
-                                 'title', error -> 'title')
-          else to_json(error) end as error,
+     case when parent_run_id is null or ${OWNER_SEES_INSIDE} then input end as input,
+     case when parent_run_id is null or ${OWNER_SEES_INSIDE} then output end as output,
+     case when error is null or ${OWNER_SEES_INSIDE} then to_json(error)
+          else json_build_object('type', error -> 'type', 'status', error -> 'status',
+                                 'title', error -> 'title') end as error,
      tags, labels, created_at, started_at, finished_at`,
     owned,
   ),
   section('files', 'file f', 'id, name, media_type, size, sha256, visibility, created_at', {
-    where: `owner_id = ? and not (of_runs and exists (
-      select from run_file u join run r on r.id = u.run_id
-       where u.file_id = f.id and r.owner_id = f.owner_id and r.by_grant))`,
+    where: `owner_id = ? and not ${isFromInside('f')}`,
   }),
   section('agents', 'agent', 'id, name, description, type, visibility, created_at', owned),
   section('workflows', 'workflow', 'id, name, description, visibility, created_at, archived_at', owned),

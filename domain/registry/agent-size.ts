@@ -56,8 +56,11 @@ function countValues(root: unknown): number {
   return values;
 }
 
-/** About how long the parts of an agent that are sent take a process until they are stored and shown. */
+/**
+ * About how long the parts of an agent that are sent take a process until they are stored and shown; of those
+ * that are refused, no more than the largest that is not.
+ */
 export function savingMs(given: Sized): number {
-  const values = JSON_FIELDS.map((field) => countValues(given[field]));
+  const values = JSON_FIELDS.map((field) => Math.min(countValues(given[field]), MAX_VALUES));
   return values.reduce((sum, one) => sum + one, 0) * MS_PER_VALUE;
 }

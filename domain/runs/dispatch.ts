@@ -55,13 +55,16 @@ export interface Commanded {
   endsExecution: boolean;
 }
 
-/** After the commit. The reconciler repeats what does not arrive. */
+/**
+ * After the commit. The reconciler repeats signals that do not arrive. It ends an execution that was not
+ * ended here if that fails again and again (stuck.ts); others end by themselves.
+ */
 export async function deliverCommands(deps: DispatchDeps, commands: readonly Commanded[]): Promise<void> {
+  const ended = commands.filter(({ endsExecution }) => endsExecution);
   await deliverSignals(
     deps,
     commands.flatMap(({ signals }) => signals),
   );
-  const ended = commands.filter(({ endsExecution }) => endsExecution);
   await inParallel(ended, ENDED_AT_ONCE, ({ runId }) =>
     deps.temporal.terminate(runId, 'the run was cancelled before it started'),
   );

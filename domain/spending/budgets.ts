@@ -115,9 +115,9 @@ export async function settleAsHeld(
   claim: number | null = null,
 ): Promise<void> {
   await em.execute(
-    `select settle_budgets(?::uuid, ?, null, null)
-      where ?::int is null
-         or exists (select from invocation where run_id = ? and key = ? and claims = ?)`,
+    `with own as materialized (
+       select 1 from invocation where run_id = ? and key = ? and claims = ? for share)
+     select settle_budgets(?::uuid, ?, null, null) where ?::int is null or exists (select from own)`,
     [runId, key, claim, runId, key, claim],
   );
 }
@@ -126,6 +126,8 @@ export async function settleAsHeld(
 export interface LostCall {
   runId: string;
   key: string;
+  /** As the attempt that makes it again has claimed the key; null: whoever has it. */
+  claim: number | null;
   /** JSON pointer. */
   task: string;
   agentId: string;
@@ -145,9 +147,12 @@ export interface LostCall {
  * call was not made
  */
 export async function bookLostCall(em: EntityManager, call: LostCall): Promise<boolean> {
-  const { runId, key, task, agentId, agentVersion, model, usage, costUsd, budgeted } = call;
+  const { runId, key, claim, task, agentId, agentVersion, model, usage, costUsd, budgeted } = call;
   const counts = { ...usage, cost_usd: costUsd, lost: 1, ...(costUsd === null ? { unpriced: 1 } : {}) };
   return em.transactional(async (tx) => {
+    // A later attempt has booked it, and what is held is for that one.
+    const isOwn = 'select from invocation where run_id = ? and key = ? and claims = ? for share';
+    if (claim !== null && (await tx.execute<object[]>(isOwn, [runId, key, claim])).length === 0) return false;
     const booked = await tx.execute<object[]>(
       `insert into usage_record (id, run_id, user_id, workflow_id, task, agent_id, agent_version, usage,
                                  model, input_tokens, output_tokens, cost_usd)

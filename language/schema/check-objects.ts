@@ -52,6 +52,7 @@ export function checkObjectParts(
       part(schemaOf, key);
     }
     if (!named && others === false) {
+      mine?.properties.add(key);
       check.budget.spend(8);
       const which = byPattern.length > 0 ? '' : knownNames(known);
       fits = check.fail(`${pointer}/${escapeToken(key)}`, `This is not a known field${which}.`, {

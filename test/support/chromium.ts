@@ -181,6 +181,8 @@ export async function cutControls(page: Page): Promise<string[]> {
     return [...document.querySelectorAll('main :is(a[href], button, select, summary, input, textarea)')]
       .filter((control) => control.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
       .filter((control) => control.closest('svg, [aria-hidden=true]') === null)
+      // Arrow keys lead there, and bring it into view.
+      .filter((control) => control.getAttribute('tabindex') !== '-1')
       .filter((control) => hiddenPart(control) > 0)
       .map((control) => control.outerHTML.slice(0, 120));
   })()`);

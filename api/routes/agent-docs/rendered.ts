@@ -49,6 +49,9 @@ function queued(userId: string, text: string): Promise<string | null> {
   const html = last.then(async () => {
     try {
       return await inThread(text);
+    } catch {
+      // No thread could be started.
+      return null;
     } finally {
       waiting.splice(waiting.indexOf(userId), 1);
     }

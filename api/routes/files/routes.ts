@@ -332,9 +332,9 @@ async function placeOf(
   em: EntityManager,
   { size }: Upload,
   { teamId, task }: { teamId: string | undefined; task: Attached | null },
-): Promise<Pick<NewFile, 'team_id' | 'run_id' | 'visibility'>> {
+): Promise<Pick<NewFile, 'team_id' | 'run_id' | 'visibility' | 'attached'>> {
   if (task === null) return { team_id: await teamFor(em, acting(actor, 'builder'), teamId) };
   if (size > MAX_ATTACHMENT_BYTES) throw tooLarge(MAX_ATTACHMENT_BYTES);
   await checkAttachment(em, task.person, task.task);
-  return { run_id: task.task.run_id, visibility: 'private' };
+  return { run_id: task.task.run_id, visibility: 'private', attached: true };
 }

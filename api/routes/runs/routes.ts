@@ -22,6 +22,7 @@ import { getStartable } from '../../../domain/runs/runnable.ts';
 import { retryRun } from '../../../domain/runs/retry.ts';
 import { commandRun, runWorkflow, terminateRun } from '../../../domain/runs/service.ts';
 import type { CommandKind } from '../../../domain/runs/rights.ts';
+import { TemporalUnavailable } from '../../../domain/ports.ts';
 import type { RunRow } from '../../../domain/runs/row.ts';
 import type { AppDeps } from '../../deps.ts';
 import { preferredWaitSeconds } from '../../conditional.ts';
@@ -456,5 +457,9 @@ async function isLeftAtTemporal(
   run: Pick<RunRow, 'id' | 'finished_at'>,
 ): Promise<boolean> {
   if (run.finished_at === null || Date.now() - new Date(run.finished_at).getTime() < LEFT_MS) return false;
-  return (await temporal.describe(run.id)) === 'running';
+  const status = await temporal.describe(run.id).catch((error: unknown) => {
+    if (error instanceof TemporalUnavailable) return null;
+    throw error;
+  });
+  return status === 'running';
 }

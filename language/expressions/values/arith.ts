@@ -93,12 +93,11 @@ export function split(text: string, separator: string): string[] {
     checkArray(count);
     return codePoints(text).map((point) => String.fromCodePoint(point));
   }
-  // More parts than allowed need not be made.
-  const parts = splitText(
-    text,
-    separator,
-    Math.min(rt.limits.arrayLength, rt.stepsLeft + rt.stepsKept, MAX_PARTS) + 1,
-  );
+  // More parts than allowed need not be made. Runs of earlier code have counted all of them.
+  const most = rt.countsSizes
+    ? Math.min(rt.limits.arrayLength, rt.stepsLeft + rt.stepsKept, MAX_PARTS)
+    : MAX_PARTS;
+  const parts = splitText(text, separator, most + 1);
   tick(parts.length);
   checkArray(parts.length);
   return parts;

@@ -212,7 +212,7 @@ inBrowser('turns and tools of a model are steps, and its calls are approved in t
     await open('/inbox?q=pay-back');
     await page.getByRole('heading', { name: 'May clerk call pay-back?' }).waitFor();
     await page.getByText('I pay back.', { exact: true }).waitFor();
-    await page.getByLabel('Arguments').fill('{"amount": 70}');
+    await page.getByRole('group', { name: 'Arguments' }).getByLabel('Amount').fill('70');
     await page.getByRole('button', { name: 'Approve' }).click();
     const run = await until(
       async () => (await builder.get(`/agents/${clerk.id}/runs`)).body[0],

@@ -236,7 +236,15 @@ test('a lost call that a budget bears is booked once, and only if it was made', 
   const agentId = await agent({ budget: { max_cost_usd: 10 } });
   const runId = await run();
   const usage = { input_tokens: 1, output_tokens: 2 };
-  const call = { runId, key: 'k', task: '/do/0/ask', agentId, agentVersion: '1.0.0', model: null };
+  const call = {
+    runId,
+    key: 'k',
+    claim: null,
+    task: '/do/0/ask',
+    agentId,
+    agentVersion: '1.0.0',
+    model: null,
+  };
   const lost = () => bookLostCall(orm.em.fork(), { ...call, usage, costUsd: 1.5, budgeted: true });
   expect(await lost()).toBe(false);
   const hold = { runId, key: 'k', claim: null, agentId, costUsd: 2, tokens: 3, estimated: true };

@@ -569,6 +569,28 @@ describe('what is inside a run', () => {
     expect((await runner.client.get(`/runs/${run.id}`)).body.input_params).toEqual({ a: 1 });
   });
 
+  test('is closed to who has left the team, too: their files of it, and their personal data', async () => {
+    const team = await newTeam();
+    const { client, user } = team.builder;
+    const made = { name: 'ours', definition, team_id: team.id };
+    const workflow = created(await client.post('/workflows', made));
+    const run = created(await client.post(`/workflows/${workflow.id}/run`));
+    const headers = { 'content-type': 'text/plain' };
+    const kept = created(await client.post(`/files?team_id=${team.id}`, 'x', { headers }));
+    const em = app.orm.em.fork();
+    await em.execute('update file set of_runs = true, team_id = null where id = ?', [kept.id]);
+    await em.execute('insert into run_file (run_id, file_id) values (?, ?)', [run.id, kept.id]);
+    const error = { type: 'runtime', status: 500, title: 'Fault', detail: 'hidden-detail' };
+    await em.execute('update run set error = ?::json where id = ?', [JSON.stringify(error), run.id]);
+    expect((await client.get(`/files/${kept.id}`)).status).toBe(200);
+    await team.admin.client.delete(`/teams/${team.id}/members/${user.id}`);
+    expect((await client.get(`/files/${kept.id}`)).status).toBe(404);
+    expect((await client.get('/files')).body).toEqual([]);
+    const text = String((await client.get('/users/me/personal-data')).body);
+    expect(text).toContain(run.id);
+    expect(text).not.toContain('hidden-detail');
+  });
+
   test('is not in the personal data of the runner', async () => {
     const { runner, run } = await grantedRun();
     const em = app.orm.em.fork();
@@ -628,6 +650,27 @@ describe('what is inside a run', () => {
     expect((await runner.client.post(`/files/${kept}/link`)).status).toBe(404);
     expect((await runner.client.delete(`/files/${kept}`)).status).toBe(404);
     expect((await app.as('admin').then((client) => client.get(`/files/${kept}`))).status).toBe(200);
+
+    // Nor by giving it to a run of their own, whose input they see.
+    const { workflow_id: workflow } = run;
+    created(
+      await runner.client.post(`/workflows/${workflow}/run`, { input_params: { a: { file_id: kept } } }),
+    );
+    expect(await statuses(kept)).toEqual([404, 404, 404]);
+    created(
+      await runner.client.post(`/workflows/${workflow}/run`, { input_params: { a: { file_id: given } } }),
+    );
+    expect(await statuses(given)).toEqual([200, 200, 200]);
+    // What they have uploaded for a decision is theirs; and what a task of theirs asks about, they see.
+    await em.execute('update file set attached = true where id = ?', [kept]);
+    expect(await statuses(kept)).toEqual([200, 200, 200]);
+    await em.execute('update file set attached = false where id = ?', [kept]);
+    const task = await insertTask(app.orm, run.id);
+    await em.execute(
+      `update hitl_task set subject = ?::json, assignee_key = 'id:' || ?, assignee = ? where id = ?`,
+      [JSON.stringify({ file_id: kept }), runner.user.id, runner.user.id, task],
+    );
+    expect((await runner.client.get(`/files/${kept}`)).status).toBe(200);
   });
 
   test('is what the workflow hands out: files that its definition names, not the input', async () => {

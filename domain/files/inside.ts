@@ -1,0 +1,38 @@
+/**
+ * SQL: files that the platform has stored inside of runs whose inside is closed to who started them
+ * (docs/teams.md#runners). They are that person's, but not for them to see, share or use elsewhere.
+ */
+
+/** SQL of `maySeeInside` (runs/policy.ts) for the owner of the run `r`. */
+export const OWNER_SEES_INSIDE = `(
+  not r.by_grant and r.team_id is null
+  or exists (select from team_member m where m.team_id = r.team_id and m.user_id = r.owner_id)
+  or (r.parent_run_id is null or not r.by_grant) and exists (
+       select from workflow w
+        where w.id = r.workflow_id
+          and (w.visibility = 'public' or w.holder_id = r.owner_id
+               or exists (select from team_member m
+                           where m.team_id = w.team_id and m.user_id = r.owner_id))))`;
+
+/** Runs of the file's owner that use the file. */
+const runsOf = (file: string): string =>
+  `from run_file u join run r on r.id = u.run_id
+    where u.file_id = ${file}.id and r.owner_id = ${file}.owner_id`;
+
+/** Whether the file with this alias is from inside. What people upload is not, also for their decisions. */
+export function isFromInside(file: string): string {
+  return `(${file}.of_runs and not ${file}.attached
+    and exists (select ${runsOf(file)} and not ${OWNER_SEES_INSIDE}))`;
+}
+
+/** Whether the run `r` shows the file to its owner, as far as they see the run. */
+export const showsFile = (file: string): string => `(${OWNER_SEES_INSIDE}
+  or r.parent_run_id is null and position(${file}.id::text in lower(concat(r.input, r.output))) > 0
+  or exists (select from hitl_task t
+              where t.run_id = r.id and 'id:' || r.owner_id = any(t.principals)
+                and position(${file}.id::text in lower(concat(t.subject, t.context))) > 0))`;
+
+/** Whether the file with this alias is from inside, and none of its runs shows it to its owner. */
+export function isHidden(file: string): string {
+  return `(${isFromInside(file)} and not exists (select ${runsOf(file)} and ${showsFile(file)}))`;
+}
