@@ -11,15 +11,13 @@ import {
   type JsonSchema,
   type Violation,
 } from '../language/schema/validate-json.ts';
-import { AppError } from './errors.ts';
+import { WaitingPlaces } from './waiting-places.ts';
 
 /** A few milliseconds: enough for nearly every check. */
 const INLINE_STEPS = 50_000;
 /** One or two seconds. A body of 2 MiB of numbers needs half of it. */
 const THREAD_STEPS = 5_000_000;
-const MAX_WAITING = 16;
-/** Keeps one user from taking all places, so other users wait for a few checks only. */
-const MAX_WAITING_OF_USER = 4;
+const places = new WaitingPlaces('Too many large values are being checked right now.');
 
 export interface ThreadRequest {
   id: number;
@@ -35,7 +33,6 @@ export interface ThreadReply {
 }
 
 interface Waiting {
-  userId: string;
   resolve: (reply: ThreadReply) => void;
   reject: (error: unknown) => void;
 }
@@ -55,21 +52,20 @@ export async function checkAgainstSchema(
 ): Promise<Violation[]> {
   const inline = violationsWithin(schema, value, INLINE_STEPS);
   if (inline.complete) return inline.found;
-  const ofUser = [...waiting.values()].filter((check) => check.userId === userId).length;
-  if (waiting.size >= MAX_WAITING || ofUser >= MAX_WAITING_OF_USER) {
-    throw new AppError('unavailable', 'busy', 'Too many large values are being checked right now.', {
-      headers: { 'Retry-After': '2' },
-    });
+  const leave = places.take(userId);
+  try {
+    const { found, complete } = await inThread(schema, value);
+    return complete ? found : [...found, tooManySteps];
+  } finally {
+    leave();
   }
-  const { found, complete } = await inThread(userId, schema, value);
-  return complete ? found : [...found, tooManySteps];
 }
 
-function inThread(userId: string, schema: JsonSchema, value: unknown): Promise<ThreadReply> {
+function inThread(schema: JsonSchema, value: unknown): Promise<ThreadReply> {
   lastId += 1;
   const request: ThreadRequest = { id: lastId, schema, value, steps: THREAD_STEPS };
   return new Promise((resolve, reject) => {
-    waiting.set(request.id, { userId, resolve, reject });
+    waiting.set(request.id, { resolve, reject });
     thread ??= startThread();
     thread.ref();
     thread.postMessage(request);

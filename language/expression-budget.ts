@@ -3,6 +3,7 @@
  * case that steps of some kind take longer than they should. Nothing here has to be deterministic.
  */
 import { defaultLimits, type Environment } from './expressions/index.ts';
+import { threadMs } from './thread-time.ts';
 
 export class ExpressionBudget {
   #steps: number;
@@ -35,12 +36,6 @@ export class ExpressionBudget {
 export function overdueAfter(ms: number): () => boolean {
   const endMs = threadMs() + ms;
   return () => threadMs() > endMs;
-}
-
-/** Processor time of this thread: a busy machine must not fail an expression. */
-function threadMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
 }
 
 /**

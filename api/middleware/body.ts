@@ -9,6 +9,7 @@ import {
   MAX_LISTED_ERRORS,
   type FieldError,
 } from '../../domain/errors.ts';
+import { threadMs } from '../../language/thread-time.ts';
 import { createBodyTurns, type BodyTurn } from './body-turns.ts';
 import { incomingBytes } from './incoming-bytes.ts';
 
@@ -26,13 +27,7 @@ export interface RawBody {
   turn: BodyTurn;
 }
 
-const bodyTurns = createBodyTurns(
-  () => performance.now(),
-  () => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1_000;
-  },
-);
+const bodyTurns = createBodyTurns(() => performance.now(), threadMs);
 
 /**
  * Reads the whole body.

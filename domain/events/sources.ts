@@ -165,9 +165,9 @@ export async function moveSource(
     named,
   ]);
   if (taken.length > 0) throw alreadyThere();
-  const renamed = { ...source, source: named };
-  const moved = await giveTo(em, actor, 'event_source', renamed, team);
-  return { ...renamed, owner_id: moved.owner_id, team_id: moved.team_id };
+  // In one statement, as either holder may have another of the old or of the new name.
+  const moved = await giveTo(em, actor, 'event_source', source, team, { source: named });
+  return { ...source, source: named, owner_id: moved.owner_id, team_id: moved.team_id };
 }
 
 export async function deleteSource(em: EntityManager, { id }: EventSource): Promise<void> {

@@ -2,17 +2,7 @@
  * SQL: files that the platform has stored inside of runs whose inside is closed to who started them
  * (docs/teams.md#runners). They are that person's, but not for them to see, share or use elsewhere.
  */
-
-/** SQL of `maySeeInside` (runs/policy.ts) for the owner of the run `r`. */
-export const OWNER_SEES_INSIDE = `(
-  not r.by_grant and r.team_id is null
-  or exists (select from team_member m where m.team_id = r.team_id and m.user_id = r.owner_id)
-  or (r.parent_run_id is null or not r.by_grant) and exists (
-       select from workflow w
-        where w.id = r.workflow_id
-          and (w.visibility = 'public' or w.holder_id = r.owner_id
-               or exists (select from team_member m
-                           where m.team_id = w.team_id and m.user_id = r.owner_id))))`;
+import { OWNER_SEES_INSIDE } from '../runs/policy.ts';
 
 /** Runs of the file's owner that use the file. */
 const runsOf = (file: string): string =>

@@ -1,6 +1,7 @@
 /** What is stored about a person, for the right of access: section by section, a page at a time. */
 import type { EntityManager } from '../../db/orm.ts';
-import { isFromInside, OWNER_SEES_INSIDE } from '../files/inside.ts';
+import { isFromInside } from '../files/inside.ts';
+import { OWNER_SEES_INSIDE } from '../runs/policy.ts';
 import { valuesFor } from './owned.ts';
 
 const PAGE = 500;

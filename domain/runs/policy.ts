@@ -56,6 +56,17 @@ export function maySeeInside(actor: Actor, run: InsideOfRun): boolean {
   return run.workflow !== null && maySee(actor, run.workflow);
 }
 
+/** SQL of `maySeeInside` for the owner of the run with the alias `r`. */
+export const OWNER_SEES_INSIDE = `(
+  not r.by_grant and r.team_id is null
+  or exists (select from team_member m where m.team_id = r.team_id and m.user_id = r.owner_id)
+  or (r.parent_run_id is null or not r.by_grant) and exists (
+       select from workflow w
+        where w.id = r.workflow_id
+          and (w.visibility = 'public' or w.holder_id = r.owner_id
+               or exists (select from team_member m
+                           where m.team_id = w.team_id and m.user_id = r.owner_id))))`;
+
 /**
  * The run as the actor sees it: of one that is hidden inside, no more of an error than its kind, and of its
  * children not what they are given and give.

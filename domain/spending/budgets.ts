@@ -53,8 +53,8 @@ export interface BudgetState {
 export interface Hold {
   runId: string;
   key: string;
-  /** As the attempt has claimed the key; null: whoever has it. */
-  claim: number | null;
+  /** As the attempt has claimed the key. */
+  claim: number;
   agentId: string;
   /** Null: nobody knows the price. */
   costUsd: number | null;
@@ -126,8 +126,8 @@ export async function settleAsHeld(
 export interface LostCall {
   runId: string;
   key: string;
-  /** As the attempt that makes it again has claimed the key; null: whoever has it. */
-  claim: number | null;
+  /** As the attempt that makes it again has claimed the key. */
+  claim: number;
   /** JSON pointer. */
   task: string;
   agentId: string;
@@ -152,7 +152,7 @@ export async function bookLostCall(em: EntityManager, call: LostCall): Promise<b
   return em.transactional(async (tx) => {
     // A later attempt has booked it, and what is held is for that one.
     const isOwn = 'select from invocation where run_id = ? and key = ? and claims = ? for share';
-    if (claim !== null && (await tx.execute<object[]>(isOwn, [runId, key, claim])).length === 0) return false;
+    if ((await tx.execute<object[]>(isOwn, [runId, key, claim])).length === 0) return false;
     const booked = await tx.execute<object[]>(
       `insert into usage_record (id, run_id, user_id, workflow_id, task, agent_id, agent_version, usage,
                                  model, input_tokens, output_tokens, cost_usd)

@@ -97,16 +97,14 @@ export async function moveObject(
   return giveTo(em, actor, table, object, await checkMove(em, actor, object, teamId));
 }
 
-/**
- * `moveObject` after `checkMove`, which has given the team. An event source gets its new name in the same
- * statement, as either holder may have another of the old or of the new name.
- */
+/** `moveObject` after `checkMove`, which has given the team. `more`: columns that change with its holder. */
 export async function giveTo(
   em: EntityManager,
   actor: Actor,
   table: MovableTable,
-  object: Movable & { source?: string },
+  object: Movable,
   team: string | null,
+  more: { source?: string } = {},
 ): Promise<Moved> {
   const [kept] =
     team === null
@@ -116,11 +114,12 @@ export async function giveTo(
           object.owner_id,
         ]);
   const owner = kept === undefined ? actor.id : object.owner_id;
-  const isNamed = table === 'event_source' && object.source !== undefined;
-  await em.execute(
-    `update ${table} set team_id = ?, owner_id = ?${isNamed ? ', source = ?' : ''} where id = ?`,
-    [team, owner, ...(isNamed ? [object.source] : []), object.id],
-  );
+  const changed = { team_id: team, owner_id: owner, ...more };
+  const columns = Object.keys(changed).map((column) => `${column} = ?`);
+  await em.execute(`update ${table} set ${columns.join(', ')} where id = ?`, [
+    ...Object.values(changed),
+    object.id,
+  ]);
   if (table === 'workflow') {
     await moveHistory(em, object.id);
     await ownListeners(em, object.id);

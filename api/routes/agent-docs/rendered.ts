@@ -5,21 +5,17 @@
 import { createHash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 
-import { AppError } from '../../../domain/errors.ts';
 import { isLongDocumentation } from '../../../domain/registry/agent-size.ts';
+import { WaitingPlaces } from '../../../domain/waiting-places.ts';
 
 /** No text of the allowed length is known to take more than a second; a busy machine takes longer. */
 const MAX_MS = 30_000;
-const MAX_WAITING = 16;
-/** Keeps one user from taking all places. */
-const MAX_WAITING_OF_USER = 4;
 /** Of at most 1 Mi characters each. */
 const MAX_KEPT = 20;
 
 /** Null is for a text that is too much to render. By digest, the latest used last. */
 const kept = new Map<string, Promise<string | null>>();
-/** The user of each text that waits or is rendered. */
-const waiting: string[] = [];
+const places = new WaitingPlaces('Too many pages are being rendered right now.');
 let last: Promise<unknown> = Promise.resolve();
 let thread: Worker | null = null;
 
@@ -40,12 +36,7 @@ export async function renderedMarkdown(userId: string, text: string): Promise<st
 
 /** Never rejects: a failure of the thread is that of the text. @throws 503 */
 function queued(userId: string, text: string): Promise<string | null> {
-  const ofUser = waiting.filter((user) => user === userId).length;
-  if (waiting.length >= MAX_WAITING || ofUser >= MAX_WAITING_OF_USER)
-    throw new AppError('unavailable', 'busy', 'Too many pages are being rendered right now.', {
-      headers: { 'Retry-After': '2' },
-    });
-  waiting.push(userId);
+  const leave = places.take(userId);
   const html = last.then(async () => {
     try {
       return await inThread(text);
@@ -53,7 +44,7 @@ function queued(userId: string, text: string): Promise<string | null> {
       // No thread could be started.
       return null;
     } finally {
-      waiting.splice(waiting.indexOf(userId), 1);
+      leave();
     }
   });
   last = html;

@@ -224,7 +224,8 @@ test('the dearest calls can be counted, reserved and summed up in any number', a
   const [sum] = await readUsage(orm.em.fork(), actor, { by: 'agent', agent_id: agentId }, { limit: 10 });
   expect(sum).toMatchObject({ invocations: 120, input_tokens: 120e12, cost_usd: 120e9 });
   for (let i = 0; i < 120; i++) {
-    const hold = { runId, key: `k${i}`, claim: null, agentId, costUsd: 1e9, tokens: 1, estimated: false };
+    await claimKey(runId, `k${i}`);
+    const hold = { runId, key: `k${i}`, claim: 1, agentId, costUsd: 1e9, tokens: 1, estimated: false };
     expect(await holdBudgets(orm.em.fork(), hold)).toEqual({ held: 1 });
     await settleAsHeld(orm.em.fork(), runId, `k${i}`);
   }
@@ -232,14 +233,20 @@ test('the dearest calls can be counted, reserved and summed up in any number', a
   expect(state?.used).toMatchObject({ cost_usd: 120e9, invocations: 120 });
 });
 
+/** For the first time. */
+async function claimKey(runId: string, key: string): Promise<void> {
+  await orm.em.fork().execute('insert into invocation (run_id, key) values (?, ?)', [runId, key]);
+}
+
 test('a lost call that a budget bears is booked once, and only if it was made', async () => {
   const agentId = await agent({ budget: { max_cost_usd: 10 } });
   const runId = await run();
+  await claimKey(runId, 'k');
   const usage = { input_tokens: 1, output_tokens: 2 };
   const call = {
     runId,
     key: 'k',
-    claim: null,
+    claim: 1,
     task: '/do/0/ask',
     agentId,
     agentVersion: '1.0.0',
@@ -247,7 +254,7 @@ test('a lost call that a budget bears is booked once, and only if it was made', 
   };
   const lost = () => bookLostCall(orm.em.fork(), { ...call, usage, costUsd: 1.5, budgeted: true });
   expect(await lost()).toBe(false);
-  const hold = { runId, key: 'k', claim: null, agentId, costUsd: 2, tokens: 3, estimated: true };
+  const hold = { runId, key: 'k', claim: 1, agentId, costUsd: 2, tokens: 3, estimated: true };
   await holdBudgets(orm.em.fork(), hold);
   expect([await lost(), await lost()]).toEqual([true, false]);
   const state = await readBudget(orm.em.fork(), agentId);
