@@ -118,11 +118,14 @@ test('jobs are handed out oldest first, each to one of the pollers, and by queue
   const agent = await edgeAgent({ queue: 'a' });
   const worker = await workerFor(agent);
   const runs = [];
-  for (const a of [1, 2, 3, 4]) runs.push(await call(agent, { a, b: 0 }));
-  await until(
-    () => jobsOf(agent),
-    ({ length }) => length === 4,
-  );
+  for (const a of [1, 2, 3, 4]) {
+    runs.push(await call(agent, { a, b: 0 }));
+    // Runs create their jobs side by side: the order of the jobs is that of the runs only if each waits.
+    await until(
+      () => jobsOf(agent),
+      ({ length }) => length === a,
+    );
+  }
   expect((await poll(worker, agent, { queue: 'b', wait_seconds: 0 })).body).toEqual([]);
   const two = await poll(worker, agent, { max: 2 });
   expect(two.body.map((job: any) => job.input.a)).toEqual([1, 2]);

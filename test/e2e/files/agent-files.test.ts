@@ -2,7 +2,7 @@
  * HTTP agents take and return files by reference: real API, real worker, and a server that checks requests.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -117,7 +117,7 @@ async function upload(
 /** The run of one invocation. */
 async function invoke(configuration: Record<string, unknown>, input: unknown = {}): Promise<any> {
   const agent = await builder.post('/agents', {
-    name: 'Files',
+    name: `Files ${randomUUID()}`,
     type: 'api',
     version: '1.0.0',
     visibility: 'private',
