@@ -284,13 +284,15 @@ export const LISTED = [
     usage: [
       'cadenza server backup',
       'restore',
+      'pause',
+      'resume',
       'upgrade',
       'rotate-keys',
       'reset-admin',
       'recount',
       'doctor ...',
     ],
-    brief: 'The server, on its own machine: backups, upgrades, keys, checks',
+    brief: 'The server, on its own machine: backups, pauses, upgrades, keys, checks',
   },
   {
     name: 'doctor',

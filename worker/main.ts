@@ -136,7 +136,7 @@ await persistently(logger, async () =>
 );
 await namespaceIsThere(connection, settings.namespace, logger);
 const version = workerVersion(env);
-const pause = watchWritePause(createWritePauseWatch(fork));
+const pause = await watchWritePause(createWritePauseWatch(fork));
 const worker = await createWorker({
   version,
   connection,

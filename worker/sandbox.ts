@@ -54,7 +54,7 @@ await persistently(logger, () => announceProcessPolicy(fork(), { containers: pro
 const reaper = startContainerReaper({ sandbox, fork, logger });
 const connection = await connectNative(settings, logger);
 await namespaceIsThere(connection, settings.namespace, logger);
-const pause = watchWritePause(createWritePauseWatch(fork));
+const pause = await watchWritePause(createWritePauseWatch(fork));
 const worker = await createSandboxWorker({
   connection,
   namespace: settings.namespace,

@@ -10,8 +10,9 @@ export interface PauseFlag {
   stop(): void;
 }
 
-export function watchWritePause(watch: WritePauseWatch): PauseFlag {
-  let isOn = false;
+/** It is known when this resolves, so that a process which starts during a pause does nothing before it. */
+export async function watchWritePause(watch: WritePauseWatch): Promise<PauseFlag> {
+  let isOn = (await watch.current()) !== null;
   let isStopped = false;
   const waiting: (() => void)[] = [];
   const set = (next: boolean): void => {

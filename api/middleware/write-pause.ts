@@ -6,25 +6,29 @@ import type { WritePause, WritePauseWatch } from '../../domain/operations/write-
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** Who works on a job keeps it, else the job would be lost to them. */
 const HEARTBEAT = /^(?:\/api\/v1)?\/jobs\/[^/]+\/heartbeat$/;
+/** While an operator looks at a copy that is paused. Nothing outside is told of it. */
+const LOG_IN =
+  /^(?:\/api\/v1)?(?:\/auth\/(?:token|revoke|passkey|authorize|device(?:\/decision)?)|\/console\/session)$/;
 /** A pause is prolonged as long as it is needed, so clients ask again before the lease would end. */
 const MAX_RETRY_SECONDS = 10;
 
 /** Refuses what changes something while writes are paused. */
 export function writePauseMiddleware(watch: WritePauseWatch): Middleware {
-  const unlessPaused = async (next: Next): Promise<void> => {
+  const unlessPaused = async (path: string, next: Next): Promise<void> => {
     const pause = await watch.current();
-    if (pause !== null) throw writesPaused(pause);
+    if (pause !== null && !(pause.leftMs === null && LOG_IN.test(path))) throw writesPaused(pause);
     await next();
   };
-  return (ctx, next) => (READS.has(ctx.method) || HEARTBEAT.test(ctx.path) ? next() : unlessPaused(next));
+  return (ctx, next) =>
+    READS.has(ctx.method) || HEARTBEAT.test(ctx.path) ? next() : unlessPaused(ctx.path, next);
 }
 
 export function writesPaused({ reason, leftMs }: WritePause): AppError {
-  const seconds = Math.min(Math.max(1, Math.ceil(leftMs / 1_000)), MAX_RETRY_SECONDS);
-  return new AppError(
-    'unavailable',
-    'writes_paused',
-    `Changes are not possible for a moment (${reason}). Reading goes on. Try again in ${seconds} seconds.`,
-    { headers: { 'Retry-After': String(seconds) } },
-  );
+  const wait = leftMs === null ? MAX_RETRY_SECONDS : Math.max(1, Math.ceil(leftMs / 1_000));
+  const seconds = Math.min(wait, MAX_RETRY_SECONDS);
+  const what =
+    leftMs === null
+      ? `Changes are not possible until an operator ends the pause (${reason}). Reading goes on.`
+      : `Changes are not possible for a moment (${reason}). Reading goes on. Try again in ${seconds} seconds.`;
+  return new AppError('unavailable', 'writes_paused', what, { headers: { 'Retry-After': String(seconds) } });
 }

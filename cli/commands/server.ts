@@ -4,7 +4,7 @@ import { buildRouteMap } from '@stricli/core';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { CliError, EXIT } from '../core/errors.ts';
 import { findingView, type Finding } from '../core/findings.ts';
-import { flag, texts } from '../core/flags.ts';
+import { flag, text, texts } from '../core/flags.ts';
 import { confirm, readSecret } from '../core/input.ts';
 import { runOnServer } from '../core/server-program.ts';
 import type { View } from '../core/table.ts';
@@ -88,12 +88,17 @@ const restore = command({
     'Fills an empty installation, or with --replace removes what is there. Backups of older releases are ' +
     'migrated. If it is killed, run it again. Signals to unfinished runs are sent again, so a Temporal of ' +
     `an earlier time catches up; runs that it does not know are started or end with an error. ${WHERE}`,
-  flags: { replace: flag('Remove the data that is there'), yes: flag('Do not ask'), temporalDatabase },
+  flags: {
+    replace: flag('Remove the data that is there'),
+    paused: flag('It starts with writes paused: it calls and sends nothing until cadenza server resume'),
+    yes: flag('Do not ask'),
+    temporalDatabase,
+  },
   letters: { y: 'yes' },
   arguments: [FOLDER],
-  run: async (cli, { replace, yes, temporalDatabase: temporalDatabases }, folder) => {
+  run: async (cli, { replace, paused, yes, temporalDatabase: temporalDatabases }, folder) => {
     if (replace === true) await confirm(cli, 'Remove all data of this installation?', yes);
-    const result = await runOnServer(cli, 'restore', { folder, replace, temporalDatabases });
+    const result = await runOnServer(cli, 'restore', { folder, replace, paused, temporalDatabases });
     await cli.out.record(result as Restored, restoredView);
   },
 });
@@ -191,6 +196,27 @@ const doctor = command({
   },
 });
 
+const pause = command({
+  brief: 'Pause all changes: runs stand still, nothing is called or sent, until cadenza server resume',
+  details:
+    'Requests that change something are answered with 503, and workers take no new work; what is under way ' +
+    `ends. Logging in and reading go on. It lasts over restarts. ${WHERE}`,
+  flags: { reason: text('What people are told', 'TEXT') },
+  run: async (cli, { reason = 'for maintenance' }) => {
+    await cli.out.value(await runOnServer(cli, 'pause', { reason }));
+  },
+});
+
+const resume = command({
+  brief: 'End the pause of cadenza server pause, or of a restore with --paused',
+  details: `Runs go on within a second. ${WHERE}`,
+  run: async (cli) => {
+    const { resumed } = (await runOnServer(cli, 'resume', {})) as { resumed: boolean };
+    if (!resumed) cli.say('Writes were not paused.');
+    await cli.out.value({ resumed });
+  },
+});
+
 const recount = command({
   brief: 'Count again what the totals of files are, which quotas use',
   details: `For the case that doctor finds them wrong. Uploads wait meanwhile, for seconds. ${WHERE}`,
@@ -199,9 +225,10 @@ const recount = command({
   },
 });
 
-type Commands = 'backup' | 'restore' | 'upgrade' | 'rotateKeys' | 'resetAdmin' | 'recount' | 'doctor';
+type Commands =
+  'backup' | 'restore' | 'pause' | 'resume' | 'upgrade' | 'rotateKeys' | 'resetAdmin' | 'recount' | 'doctor';
 
 export const serverCommands = buildRouteMap<Commands, Context>({
-  routes: { backup, restore, upgrade, rotateKeys, resetAdmin, recount, doctor },
-  docs: { brief: 'The server, on its own machine: backups, upgrades, keys, checks' },
+  routes: { backup, restore, pause, resume, upgrade, rotateKeys, resetAdmin, recount, doctor },
+  docs: { brief: 'The server, on its own machine: backups, pauses, upgrades, keys, checks' },
 });

@@ -7,7 +7,14 @@ import { text } from 'node:stream/consumers';
 
 import { loadServerEnv, type ServerEnv } from '../../config/env.ts';
 import { MigrationRefused } from '../../db/former-migrations.ts';
-import { PauseLost, WritesPaused } from '../../domain/operations/write-pause.ts';
+import { SYSTEM_ORIGIN, writeAudit } from '../../domain/audit/write.ts';
+import {
+  PauseLost,
+  pauseWrites,
+  resumeWrites,
+  settle,
+  WritesPaused,
+} from '../../domain/operations/write-pause.ts';
 import { rotateKeys } from '../../worker/rotate-keys.ts';
 import { runningTemporal } from '../temporal.ts';
 import { backUp, type BackupOptions } from './backup.ts';
@@ -37,12 +44,41 @@ const COMMANDS: Readonly<Record<string, (options: unknown, say: Say) => Promise<
   upgrade: (options) => upgrade(options as { dryRun?: boolean }),
   'reset-admin': (options) => resetAdmin(options as ResetOptions & { dryRun?: boolean }),
   'rotate-keys': (_options, say) => rotate(say),
+  pause: (options) => pause((options as { reason: string }).reason),
+  resume: () => resume(),
   recount: () => recount(),
   doctor: () => diagnose(),
 };
 
 /** Failures whose message says all. */
 const EXPECTED = [ServerCommandError, WritesPaused, PauseLost, MigrationRefused, OtherSchema];
+
+async function pause(reason: string): Promise<{ reason: string }> {
+  const installation = await openInstallation('running');
+  try {
+    await installation.fork().transactional(async (em) => {
+      await pauseWrites(em, reason);
+      await writeAudit(em, SYSTEM_ORIGIN, { action: 'pause_writes', data: { reason } });
+    });
+    await settle(installation.fork());
+    return { reason };
+  } finally {
+    await installation.close();
+  }
+}
+
+async function resume(): Promise<{ resumed: boolean }> {
+  const installation = await openInstallation('running');
+  try {
+    return await installation.fork().transactional(async (em) => {
+      const reason = await resumeWrites(em);
+      if (reason !== null) await writeAudit(em, SYSTEM_ORIGIN, { action: 'resume_writes', data: { reason } });
+      return { resumed: reason !== null };
+    });
+  } finally {
+    await installation.close();
+  }
+}
 
 async function rotate(say: Say): Promise<{ complete: boolean }> {
   const installation = await openInstallation('running');

@@ -12,7 +12,11 @@ import { migrate } from '../../db/migrate.ts';
 import { MIGRATION_TABLE } from '../../db/migration-state.ts';
 import { migrationNames } from '../../db/migrations/index.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../../domain/audit/write.ts';
-import { AFTER_RESTORE, RESTORE_ACTION } from '../../domain/operations/after-restore.ts';
+import {
+  AFTER_RESTORE,
+  PAUSED_AFTER_RESTORE,
+  RESTORE_ACTION,
+} from '../../domain/operations/after-restore.ts';
 import { isOwnFileStore } from '../../domain/files/store-identity.ts';
 import { RESTORE_MARK } from '../data-dir.ts';
 import { connectForCopying, quoted, tablesOf } from './database-dump.ts';
@@ -38,6 +42,8 @@ export interface RestoreOptions {
   /** Remove what is there. Without it only an empty place is filled. */
   replace?: boolean | undefined;
   temporalDatabases?: readonly string[] | undefined;
+  /** Writes are paused when it starts, until `cadenza server resume`. */
+  paused?: boolean | undefined;
 }
 
 export interface RestoreResult {
@@ -84,7 +90,7 @@ export async function restoreInto(
     if (mark !== null) await writeFile(mark, `${manifest.created_at}\n`, { flush: true });
     await restoreTemporal(installation, options, manifest, say);
     say('PostgreSQL …');
-    await restoreRows(client, env.DATABASE_URL, folder, manifest, say);
+    await restoreRows(client, env.DATABASE_URL, options, manifest, say);
     await restoreFiles(installation, folder, manifest, say);
     await client.query(`alter table ${HIDDEN_MIGRATIONS} rename to ${MIGRATION_TABLE}`);
   } finally {
@@ -99,6 +105,8 @@ export async function restoreInto(
     );
   if (mark !== null) await rm(mark);
   sayWhatFollows(installation, manifest, keys, say);
+  if (options.paused === true)
+    say('When it starts, people can look at it, and it does nothing until cadenza server resume.');
   return {
     taken_at: manifest.created_at,
     rows: manifest.database.tables.reduce((sum, { rows }) => sum + rows, 0),
@@ -191,9 +199,10 @@ async function restoreTemporal(
     for (const [index, dump] of temporal.databases.entries()) {
       const url = temporalDatabases[index] ?? '';
       say(`Temporal's database ${new URL(url).pathname.slice(1)} …`);
-      await inOwnTransaction(url, (client) =>
-        loadDatabase({ client, folder: join(folder, temporalFolder(index)), dump, say }),
-      );
+      await inOwnTransaction(url, async (client) => {
+        await loadDatabase({ client, folder: join(folder, temporalFolder(index)), dump, say });
+        await forgetServers(client);
+      });
     }
     return;
   }
@@ -214,6 +223,14 @@ async function restoreTemporal(
   );
   await rename(part, join(place, 'temporal.db'));
   await writeFile(join(place, 'complete'), '', { flush: true });
+}
+
+/**
+ * Temporal's list of its own processes. Those of the backup are gone, and a server that finds them there waits
+ * a minute for them, or joins them if they are alive.
+ */
+async function forgetServers(client: pg.Client): Promise<void> {
+  if (await hasTable(client, 'cluster_membership')) await client.query('delete from cluster_membership');
 }
 
 async function inOwnTransaction(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
@@ -245,7 +262,7 @@ const HIDDEN_MIGRATIONS = `${MIGRATION_TABLE}_of_restore`;
 async function restoreRows(
   client: pg.Client,
   url: string,
-  folder: string,
+  { folder, paused }: RestoreOptions,
   { database }: Manifest,
   say: Say,
 ): Promise<void> {
@@ -265,6 +282,7 @@ async function restoreRows(
   await client.query(`alter table ${HIDDEN_MIGRATIONS} rename to ${MIGRATION_TABLE}`);
   await loadDatabase({ client, folder: join(folder, DATABASE_FOLDER), dump: database, say });
   for (const sql of AFTER_RESTORE) await client.query(sql);
+  if (paused === true) await client.query(PAUSED_AFTER_RESTORE);
   await client.query(`alter table ${MIGRATION_TABLE} rename to ${HIDDEN_MIGRATIONS}`);
   await client.query('commit');
 }

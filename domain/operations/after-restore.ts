@@ -12,7 +12,7 @@ import { isNoneOf } from '../../db/sql.ts';
  * - The next pass of the reconciler asks Temporal for every run. It closes those that Temporal does not know
  *   with a runtime error, and starts those that had not started.
  * - Temporal is told of all schedules.
- * - Nobody holds a pause of writes.
+ * - Nobody pauses writes.
  */
 export const AFTER_RESTORE: readonly string[] = [
   `update run_signal s set received_at = null, delivered_at = null, attempts = 0, next_at = clock_timestamp()
@@ -23,6 +23,10 @@ export const AFTER_RESTORE: readonly string[] = [
   `update workflow_schedule set due_at = clock_timestamp(), told_generation = null`,
   `delete from write_pause`,
 ];
+
+/** SQL, after all that: writes are paused until an operator ends it. */
+export const PAUSED_AFTER_RESTORE = `insert into write_pause (holder, reason, until)
+  values (gen_random_uuid(), 'it was restored from a backup', 'infinity')`;
 
 /** Of the entry in the audit log. */
 export const RESTORE_ACTION = 'restore_backup';

@@ -1,7 +1,7 @@
 /**
  * A pause of writes, which all copies of api and worker see in the database: mutating requests are refused,
- * workers take no new tasks, reads go on. It is a lease: it ends by itself if its holder dies
- * (docs/adr/0059-backups.md).
+ * workers take no new tasks, reads go on. That of a command is a lease: it ends by itself if its holder dies.
+ * That of an operator lasts until an operator ends it (docs/adr/0059-backups.md).
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,8 +10,8 @@ import type { EntityManager } from '../../db/orm.ts';
 
 export interface WritePause {
   reason: string;
-  /** Until the lease ends, unless its holder prolongs it. */
-  leftMs: number;
+  /** Until the lease ends, unless its holder prolongs it. Null: until an operator ends it. */
+  leftMs: number | null;
 }
 
 /** How old the answer may be that a process acts on. */
@@ -36,15 +36,47 @@ export class PauseLost extends Error {
 
 /** @returns null unless writes are paused now */
 export async function readWritePause(em: EntityManager): Promise<WritePause | null> {
-  const [row] = await em.execute<{ reason: string; left_ms: number }[]>(
-    `select reason, (extract(epoch from until - clock_timestamp()) * 1000)::float8 as left_ms
+  const [row] = await em.execute<{ reason: string; left_ms: number | null }[]>(
+    `select reason, case when isfinite(until)
+              then (extract(epoch from until - clock_timestamp()) * 1000)::float8 end as left_ms
        from write_pause where until > clock_timestamp()`,
   );
-  return row === undefined ? null : { reason: row.reason, leftMs: Math.ceil(row.left_ms) };
+  if (row === undefined) return null;
+  return { reason: row.reason, leftMs: row.left_ms === null ? null : Math.ceil(row.left_ms) };
+}
+
+/**
+ * Begins a pause that lasts until an operator ends it, or gives one another reason. @throws WritesPaused while
+ * a command pauses writes
+ */
+export async function pauseWrites(em: EntityManager, reason: string): Promise<void> {
+  const taken = await em.execute<object[]>(
+    `insert into write_pause (holder, reason, until) values (gen_random_uuid(), ?, 'infinity')
+     on conflict (single) do update
+       set holder = excluded.holder, reason = excluded.reason, since = clock_timestamp(),
+           until = excluded.until
+       where write_pause.until <= clock_timestamp() or not isfinite(write_pause.until)
+     returning 1 as taken`,
+    [reason],
+  );
+  if (taken.length === 0) throw await writesPaused(em);
+}
+
+/** Ends the pause of an operator. @returns its reason; null if there is none. @throws as `pauseWrites` */
+export async function resumeWrites(em: EntityManager): Promise<string | null> {
+  const [ended] = await em.execute<{ reason: string }[]>(
+    'delete from write_pause where not isfinite(until) returning reason',
+  );
+  if (ended !== undefined) return ended.reason;
+  if ((await readWritePause(em)) !== null) throw await writesPaused(em);
+  return null;
 }
 
 export interface WritePauseWatch {
-  /** What the database said at most a second ago. A database that does not answer pauses nothing. */
+  /**
+   * What the database said at most a second ago. A database that does not answer pauses nothing, and ends no
+   * pause of an operator.
+   */
   current(): Promise<WritePause | null>;
 }
 
@@ -54,7 +86,7 @@ export function createWritePauseWatch(fork: () => EntityManager): WritePauseWatc
   let reading: Promise<void> | null = null;
   const read = async (): Promise<void> => {
     const at = performance.now();
-    known = await readWritePause(fork()).catch(() => null);
+    known = await readWritePause(fork()).catch(() => (known?.leftMs === null ? known : null));
     knownAt = at;
     reading = null;
   };
@@ -127,11 +159,17 @@ async function take(em: EntityManager, holder: string, reason: string): Promise<
      returning 1 as taken`,
     [holder, reason, LEASE_SECONDS],
   );
-  if (taken.length > 0) return;
+  if (taken.length === 0) throw await writesPaused(em);
+}
+
+async function writesPaused(em: EntityManager): Promise<WritesPaused> {
   const other = await readWritePause(em);
-  throw new WritesPaused(
-    `Writes are already paused (${other?.reason ?? 'by another command'}). Wait until that has ended. ` +
-      `If its process is dead, the pause ends by itself within ${LEASE_SECONDS} seconds.`,
+  const already = `Writes are already paused (${other?.reason ?? 'by another command'}).`;
+  return new WritesPaused(
+    other?.leftMs === null
+      ? `${already} cadenza server resume ends that.`
+      : `${already} Wait until that has ended. If its process is dead, the pause ends by itself within ` +
+          `${LEASE_SECONDS} seconds.`,
   );
 }
 
@@ -144,8 +182,8 @@ async function renew(em: EntityManager, holder: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Waits until all processes know, and for the transactions that were writing by then. */
-async function settle(em: EntityManager): Promise<void> {
+/** Waits until all processes know of a pause, and for the transactions that were writing by then. */
+export async function settle(em: EntityManager): Promise<void> {
   await sleep(KNOWN_MS + LOOK_MS);
   const [horizon] = await em.execute<{ xmax: string }[]>(
     `select pg_snapshot_xmax(pg_current_snapshot())::text as xmax`,

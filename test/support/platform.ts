@@ -226,7 +226,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
 
   let running: { shutdown(): void; done: Promise<void> } | null = null;
   const startWorker: TestPlatform['startWorker'] = async (other = {}) => {
-    const pause = watchWritePause(createWritePauseWatch(() => orm.em.fork()));
+    const pause = await watchWritePause(createWritePauseWatch(() => orm.em.fork()));
     const workflowBundle = await bundleOncePerRun();
     const { namespace, taskQueue } = temporal;
     const worker = await createWorker({

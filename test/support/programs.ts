@@ -32,7 +32,9 @@ const ENTRIES = { api: 'api/main.ts', worker: 'worker/main.ts', sandbox: 'worker
 /** Started; an api answers. End it by `kill`. */
 export async function startProgram(
   kind: keyof typeof ENTRIES,
-  platform: Pick<TestPlatform, 'env' | 'temporal' | 'databaseUrl'>,
+  platform: Pick<TestPlatform, 'temporal' | 'databaseUrl'> & {
+    env: Pick<TestPlatform['env'], 'BASE_URL' | 'FILES_DIR' | 'ENCRYPTION_KEYS'>;
+  },
   more: Record<string, string> = {},
 ): Promise<Program> {
   const port = kind === 'api' ? await ownPort() : 0;

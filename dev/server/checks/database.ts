@@ -147,5 +147,7 @@ async function totalsFinding(em: EntityManager): Promise<Finding> {
 
 async function pauseFindings(em: EntityManager): Promise<Finding[]> {
   const pause = await readWritePause(em);
-  return pause === null ? [] : [warn('writes', `are paused now: ${pause.reason}. The pause ends by itself.`)];
+  if (pause === null) return [];
+  const end = pause.leftMs === null ? 'cadenza server resume ends the pause.' : 'The pause ends by itself.';
+  return [warn('writes', `are paused now: ${pause.reason}. ${end}`)];
 }

@@ -21,7 +21,7 @@ import { sealAudit } from '../../../domain/audit/seal.ts';
 import { verifyAudit } from '../../../domain/audit/verify.ts';
 import { claimFileStore } from '../../../domain/files/store-identity.ts';
 import { claimKeys, wrongKeys } from '../../../domain/secrets/key-check.ts';
-import { whilePaused } from '../../../domain/operations/write-pause.ts';
+import { pauseWrites, resumeWrites, whilePaused } from '../../../domain/operations/write-pause.ts';
 import { migrationNames } from '../../../db/migrations/index.ts';
 import { diagnoseOpened } from '../../../dev/server/doctor.ts';
 import { startTestApp, testKeys, type Client, type TestApp } from '../../support/app.ts';
@@ -98,6 +98,42 @@ describe('while writes are paused', () => {
     // Else work that takes longer than its lease would be lost to its worker.
     expect(during.kept.status).not.toBe(503);
     expect(during.second).toContain('Writes are already paused (a backup is being taken)');
+  });
+
+  test('those of an operator last until the operator ends them, and people can log in meanwhile', async () => {
+    const em = () => app.orm.em.fork();
+    await pauseWrites(em(), 'we move');
+    try {
+      const refused = await until(
+        () => create('B'),
+        ({ status }) => status === 503,
+      );
+      expect(refused.body).toMatchObject({
+        code: 'writes_paused',
+        detail: 'Changes are not possible until an operator ends the pause (we move). Reading goes on.',
+      });
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      // Nobody is kept from the door: the answer is about the password.
+      const door = await app.anonymous.post('/auth/token', { username: 'nobody', password: 'wrong' });
+      expect(door.status).toBe(401);
+      expect((await builder.get('/agents')).status).toBe(200);
+      const command = await whilePaused(em, 'a backup', async () => 'taken').catch(String);
+      expect(command).toContain('Writes are already paused (we move). cadenza server resume ends that.');
+      await pauseWrites(em(), 'we still move');
+    } finally {
+      expect(await resumeWrites(em())).toBe('we still move');
+    }
+    expect(await resumeWrites(em())).toBeNull();
+    await writable();
+  });
+
+  test('a command that pauses them cannot be ended by an operator', async () => {
+    const em = () => app.orm.em.fork();
+    const refusals = await whilePaused(em, 'a backup', () =>
+      Promise.all([resumeWrites(em()).catch(String), pauseWrites(em(), 'me').catch(String)]),
+    );
+    for (const refusal of refusals) expect(refusal).toContain('Writes are already paused (a backup).');
+    await writable();
   });
 
   test('a pause whose holder died ends with its lease, and nobody waits for it longer', async () => {
