@@ -8,7 +8,7 @@ const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const HEARTBEAT = /^(?:\/api\/v1)?\/jobs\/[^/]+\/heartbeat$/;
 /** While an operator looks at a copy that is paused. Nothing outside is told of it. */
 const LOG_IN =
-  /^(?:\/api\/v1)?(?:\/auth\/(?:token|revoke|passkey|authorize|device(?:\/decision)?)|\/console\/session)$/;
+  /^(?:\/api\/v1)?\/(?:console\/session|auth\/(?:token|revoke|passkey|authorize|device|device\/decision))$/;
 /** A pause is prolonged as long as it is needed, so clients ask again before the lease would end. */
 const MAX_RETRY_SECONDS = 10;
 
@@ -26,9 +26,10 @@ export function writePauseMiddleware(watch: WritePauseWatch): Middleware {
 export function writesPaused({ reason, leftMs }: WritePause): AppError {
   const wait = leftMs === null ? MAX_RETRY_SECONDS : Math.max(1, Math.ceil(leftMs / 1_000));
   const seconds = Math.min(wait, MAX_RETRY_SECONDS);
-  const what =
+  const [until, then] =
     leftMs === null
-      ? `Changes are not possible until an operator ends the pause (${reason}). Reading goes on.`
-      : `Changes are not possible for a moment (${reason}). Reading goes on. Try again in ${seconds} seconds.`;
+      ? ['until an operator ends the pause', '']
+      : ['for a moment', ` Try again in ${seconds} seconds.`];
+  const what = `Changes are not possible ${until} (${reason}). Reading goes on.${then}`;
   return new AppError('unavailable', 'writes_paused', what, { headers: { 'Retry-After': String(seconds) } });
 }

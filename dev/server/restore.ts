@@ -226,8 +226,8 @@ async function restoreTemporal(
 }
 
 /**
- * Temporal's list of its own processes. Those of the backup are gone, and a server that finds them there waits
- * a minute for them, or joins them if they are alive.
+ * Temporal's list of its own processes. Those of the backup are gone, and a server that finds them there
+ * waits a minute for them, or joins them if they are alive.
  */
 async function forgetServers(client: pg.Client): Promise<void> {
   if (await hasTable(client, 'cluster_membership')) await client.query('delete from cluster_membership');

@@ -46,8 +46,8 @@ export async function readWritePause(em: EntityManager): Promise<WritePause | nu
 }
 
 /**
- * Begins a pause that lasts until an operator ends it, or gives one another reason. @throws WritesPaused while
- * a command pauses writes
+ * Begins a pause that lasts until an operator ends it, or gives one another reason. @throws WritesPaused
+ * while a command pauses writes
  */
 export async function pauseWrites(em: EntityManager, reason: string): Promise<void> {
   const taken = await em.execute<object[]>(

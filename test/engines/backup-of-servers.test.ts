@@ -111,7 +111,7 @@ async function decide(installation: Installation, run: string, title: string): P
   expect([title, status]).toEqual([title, 200]);
 }
 
-/** People can log in and look; nothing goes on, though a run was asked for before the end of the old servers. */
+/** People can log in and look; nothing goes on, not even the start of a run. */
 async function looksOnly({ admin }: Installation, workflow: string, run: string): Promise<void> {
   const { body: tasks } = await admin.get(`/hitl/tasks?run_id=${run}&status=open`);
   expect(tasks).toMatchObject([{ title: 'first' }]);

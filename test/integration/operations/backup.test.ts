@@ -100,7 +100,7 @@ describe('while writes are paused', () => {
     expect(during.second).toContain('Writes are already paused (a backup is being taken)');
   });
 
-  test('those of an operator last until the operator ends them, and people can log in meanwhile', async () => {
+  test('those of an operator last until the operator ends them, and people can log in', async () => {
     const em = () => app.orm.em.fork();
     await pauseWrites(em(), 'we move');
     try {
