@@ -102,6 +102,7 @@ describe('while writes are paused', () => {
 
   test('those of an operator last until the operator ends them, and people can log in', async () => {
     const em = () => app.orm.em.fork();
+    await writable();
     await pauseWrites(em(), 'we move');
     try {
       const refused = await until(
@@ -120,10 +121,11 @@ describe('while writes are paused', () => {
       const command = await whilePaused(em, 'a backup', async () => 'taken').catch(String);
       expect(command).toContain('Writes are already paused (we move). cadenza server resume ends that.');
       await pauseWrites(em(), 'we still move');
-    } finally {
       expect(await resumeWrites(em())).toBe('we still move');
+      expect(await resumeWrites(em())).toBeNull();
+    } finally {
+      await resumeWrites(em());
     }
-    expect(await resumeWrites(em())).toBeNull();
     await writable();
   });
 
