@@ -1,7 +1,8 @@
 /**
  * Many runs that wait for people on one installation, whose programs run as in production: memory, decisions
  * among them, and human tasks that all expire at the same moment. `npm run bench:scale [waiting] [expiring]`,
- * 2,000 and 500 by default, at most 100,000 each.
+ * 2,000 and 500 by default, at most 100,000 each. With `--temporal-on-postgres`, Temporal's own server keeps
+ * its data in PostgreSQL, as in Compose; it is built from Go modules once.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,10 +18,14 @@ import { residentKib } from './beside/processes.ts';
 const MAX = 100_000;
 const AT_ONCE = 16;
 const DECISIONS = 50;
-const [waiting = 2_000, expiring = 500] = process.argv.slice(2).map((text) => Math.min(MAX, Number(text)));
+const [waiting = 2_000, expiring = 500] = process.argv
+  .slice(2)
+  .filter((text) => !text.startsWith('-'))
+  .map((text) => Math.min(MAX, Number(text)));
+const temporalOnPostgres = process.argv.includes('--temporal-on-postgres');
 
 const env = { USER_MAX_LIVE_RUNS: String(4 * MAX) };
-const platform = await startOwnPlatform({ env, worker: false });
+const platform = await startOwnPlatform({ env, worker: false, temporalOnPostgres });
 const [api, worker] = await Promise.all([
   startProgram('api', platform, env),
   startProgram('worker', platform, env),

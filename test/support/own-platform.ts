@@ -9,14 +9,18 @@ import { startTemporal } from '../../dev/temporal.ts';
 import { buildConsole, consoleFolder } from './chromium.ts';
 import { startTestPlatform, type PlatformOptions, type TestPlatform } from './platform.ts';
 import { runFolderVariable } from './run-folder.ts';
+import { prepareTemporal, startTemporalOnPostgres, temporalPrograms } from './temporal-on-postgres.ts';
+
+interface OwnOptions extends Pick<PlatformOptions, 'env' | 'worker'> {
+  /** Temporal's own server with its data in the same PostgreSQL, as in Compose, not the development server. */
+  temporalOnPostgres?: boolean;
+}
 
 /**
  * With the console, unless options are given. `close` removes everything, and so does the end of this
  * process, however it comes, unless it is killed.
  */
-export async function startOwnPlatform(
-  options?: Pick<PlatformOptions, 'env' | 'worker'>,
-): Promise<TestPlatform> {
+export async function startOwnPlatform(options?: OwnOptions): Promise<TestPlatform> {
   const folder = mkdtempSync(join(tmpdir(), 'cadenza-own-'));
   // State that the helpers of the tests share within a run.
   process.env[runFolderVariable] = folder;
@@ -27,19 +31,23 @@ export async function startOwnPlatform(
   };
   const stopProgram = (): void => process.exit(130);
   process.once('exit', end).once('SIGINT', stopProgram).once('SIGTERM', stopProgram);
-  const [postgres, temporal] = await Promise.all([
+  const { temporalOnPostgres = false, ...platformOptions } = options ?? {};
+  const [postgres, development] = await Promise.all([
     startPostgres({
       dataDir: join(folder, 'postgres'),
       spawned: async (pid) => void servers.set(pid, 'SIGQUIT'),
     }),
-    startTemporal({
-      dataDir: join(folder, 'temporal'),
-      spawned: async (pid) => void servers.set(pid, 'SIGKILL'),
-    }),
+    temporalOnPostgres
+      ? null
+      : startTemporal({
+          dataDir: join(folder, 'temporal'),
+          spawned: async (pid) => void servers.set(pid, 'SIGKILL'),
+        }),
   ]);
+  const temporal = development ?? (await startOnPostgres(postgres.url, folder));
   await Promise.all([migrate(postgres.url), options ? undefined : buildConsole()]);
   const platform = await startTestPlatform({
-    ...(options ?? { consoleFolder }),
+    ...(options ? platformOptions : { consoleFolder }),
     // As in production: responses are checked, but not field by field.
     strictResponses: false,
     servers: {
@@ -54,6 +62,15 @@ export async function startOwnPlatform(
     rmSync(folder, { recursive: true, force: true });
   };
   return { ...platform, close };
+}
+
+async function startOnPostgres(postgresUrl: string, folder: string) {
+  const programs = await temporalPrograms();
+  if ('missing' in programs) throw new Error(programs.missing);
+  const options = { postgresUrl, folder, namespace: 'default' };
+  const databaseUrls = await prepareTemporal(programs, options);
+  const { address, kill } = await startTemporalOnPostgres(programs, { ...options, databaseUrls });
+  return { address, stop: kill };
 }
 
 /** Waits without letting go, as the end of a process has to: servers that end may still write into it. */
