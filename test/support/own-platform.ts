@@ -12,7 +12,7 @@ import { runFolderVariable } from './run-folder.ts';
 import { prepareTemporal, startTemporalOnPostgres, temporalPrograms } from './temporal-on-postgres.ts';
 
 interface OwnOptions extends Pick<PlatformOptions, 'env' | 'worker'> {
-  /** Temporal's own server with its data in the same PostgreSQL, as in Compose, not the development server. */
+  /** Temporal's own server with its data in PostgreSQL, as in Compose, instead of the development server. */
   temporalOnPostgres?: boolean;
 }
 
