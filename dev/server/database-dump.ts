@@ -159,6 +159,10 @@ function copiedColumn(table: string, { name, type }: Column): string {
                then greatest(${quoted(name)}::text::numeric - ${shift}, 1) end`;
 }
 
+/**
+ * The rows are counted as they pass: the driver learns of PostgreSQL's own count only after the end of the
+ * data, and says 0 until then.
+ */
 async function copyToFile(
   client: pg.Client,
   sql: string,
@@ -166,12 +170,28 @@ async function copyToFile(
 ): Promise<{ rows: number; sha256: string }> {
   const source = client.query(copyTo(`copy (${sql}) to stdout`));
   const hash = createHash('sha256');
-  const hashing = new Transform({
+  const hashing = passing((chunk) => void hash.update(chunk));
+  let rows = 0;
+  const counting = passing((chunk) => {
+    // In the text format each row is a line, and those within values are escaped.
+    for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, at + 1)) rows += 1;
+  });
+  const target = createWriteStream(file, { mode: 0o600 });
+  await pipeline(source, counting, createGzip({ level: 3 }), hashing, target);
+  // Once this is answered, the driver knows.
+  await client.query('select');
+  if (source.rowCount !== rows)
+    throw new Error(`PostgreSQL copied ${source.rowCount} rows, and ${rows} came: ${sql}`);
+  return { rows, sha256: hash.digest('hex') };
+}
+
+const LINE_END = 0x0a;
+
+function passing(look: (chunk: Buffer) => void): Transform {
+  return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      hash.update(chunk);
+      look(chunk);
       done(null, chunk);
     },
   });
-  await pipeline(source, createGzip({ level: 3 }), hashing, createWriteStream(file, { mode: 0o600 }));
-  return { rows: source.rowCount, sha256: hash.digest('hex') };
 }

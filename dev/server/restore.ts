@@ -83,6 +83,7 @@ export async function restoreInto(
   const keys = await keysForRestore(installation, folder, manifest);
   const client = await connectForCopying(env.DATABASE_URL);
   const mark = dataDir === null ? null : join(dataDir, RESTORE_MARK);
+  let rows: number;
   try {
     const isAgain = (mark !== null && existsSync(mark)) || (await hasTable(client, HIDDEN_MIGRATIONS));
     await checkPlace(client, installation, options, isAgain);
@@ -90,7 +91,7 @@ export async function restoreInto(
     if (mark !== null) await writeFile(mark, `${manifest.created_at}\n`, { flush: true });
     await restoreTemporal(installation, options, manifest, say);
     say('PostgreSQL …');
-    await restoreRows(client, env.DATABASE_URL, options, manifest, say);
+    rows = await restoreRows(client, env.DATABASE_URL, options, manifest, say);
     await restoreFiles(installation, folder, manifest, say);
     await client.query(`alter table ${HIDDEN_MIGRATIONS} rename to ${MIGRATION_TABLE}`);
   } finally {
@@ -109,7 +110,7 @@ export async function restoreInto(
     say('When it starts, people can look at it, and it does nothing until cadenza server resume.');
   return {
     taken_at: manifest.created_at,
-    rows: manifest.database.tables.reduce((sum, { rows }) => sum + rows, 0),
+    rows,
     files: manifest.files.count,
     temporal: manifest.temporal.kind,
     migrations: done.migrations,
@@ -265,7 +266,7 @@ async function restoreRows(
   { folder, paused }: RestoreOptions,
   { database }: Manifest,
   say: Say,
-): Promise<void> {
+): Promise<number> {
   const schema = (await client.query<{ name: string }>('select current_schema() as name')).rows[0]?.name;
   const name = quoted(schema ?? 'public');
   // Roles of api and worker keep theirs: migrate gives them the rights on the tables of the backup.
@@ -280,11 +281,12 @@ async function restoreRows(
   await client.query(`alter table ${MIGRATION_TABLE} rename to ${HIDDEN_MIGRATIONS}`);
   await client.query('begin');
   await client.query(`alter table ${HIDDEN_MIGRATIONS} rename to ${MIGRATION_TABLE}`);
-  await loadDatabase({ client, folder: join(folder, DATABASE_FOLDER), dump: database, say });
+  const rows = await loadDatabase({ client, folder: join(folder, DATABASE_FOLDER), dump: database, say });
   for (const sql of AFTER_RESTORE) await client.query(sql);
   if (paused === true) await client.query(PAUSED_AFTER_RESTORE);
   await client.query(`alter table ${MIGRATION_TABLE} rename to ${HIDDEN_MIGRATIONS}`);
   await client.query('commit');
+  return rows;
 }
 
 async function restoreFiles(
