@@ -139,6 +139,10 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
   const runs = gauge('runs', 'Stored runs by status', ['status']);
   const humanTasks = gauge('human_tasks', 'Human tasks without a decision', ['status']);
   const overdue = gauge('human_tasks_overdue', 'Human tasks without a decision that are past their due time');
+  const undecidable = gauge(
+    'human_tasks_undecidable_now',
+    'Open human tasks that too few people may decide now, apart from admins',
+  );
   const deliveries = gauge(
     'deliveries',
     'Deliveries to webhooks and push receivers that are pending or were given up',
@@ -163,7 +167,8 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
   const labelled = [runs, humanTasks, deliveries];
   const stuck = gauge('runs_stuck', 'Stuck runs, whose workflow tasks fail repeatedly');
   const circuits = gauge('agent_circuits_open', 'Agents whose circuit breaker is open or half open');
-  const single = [stuck, circuits, overdue, deliveryLag, reconcilerLag, inboundLag, notificationLag];
+  const ofTasks = [overdue, undecidable];
+  const single = [stuck, circuits, ...ofTasks, deliveryLag, reconcilerLag, inboundLag, notificationLag];
   return (figures) => {
     up.set(figures ? 1 : 0);
     for (const metric of labelled) metric.reset();
@@ -175,6 +180,7 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
     stuck.set(figures.runsStuck);
     circuits.set(figures.circuitsOpen);
     overdue.set(figures.humanTasksOverdue);
+    undecidable.set(figures.humanTasksUndecidable);
     for (const [status, count] of Object.entries(figures.deliveries)) deliveries.set({ status }, count);
     deliveryLag.set(figures.deliveryLagSeconds);
     reconcilerLag.set(figures.reconcilerLagSeconds);

@@ -80,9 +80,7 @@ export async function findRecipients(
 ): Promise<Recipient[]> {
   const words = (prefix: string): string[] =>
     principals.filter((word) => word.startsWith(prefix)).map((word) => word.slice(prefix.length));
-  const roles = ROLES.filter((_role, index) =>
-    words('role:').some((named) => ROLES.findIndex((role) => role === named) <= index && isRole(named)),
-  );
+  const roles = rolesWith(words('role:'));
   const named = [
     ['u.id = any(?::uuid[])', words('id:')],
     ['lower(u.username) = any(?::text[])', words('name:')],
@@ -124,9 +122,18 @@ export async function findDeputies(
 }
 
 /** Whether the deputy can decide in the absent person's place; of a quorum, nobody has two votes. */
-export function standsIn(deputy: Recipient, task: HumanTask, voters: ReadonlySet<string>): boolean {
+export function standsIn(
+  deputy: Recipient,
+  task: Pick<HumanTask, 'principals' | 'quorum' | 'initiator_id' | 'initiator_ids' | 'excluded'>,
+  voters: ReadonlySet<string>,
+): boolean {
   if (!hasRole(deputy, 'approver') || isExcluded(deputy, task) || voters.has(deputy.id)) return false;
   return task.quorum === null || !isCandidate(deputy, task);
+}
+
+/** The roles that include one of these. */
+export function rolesWith(named: readonly string[]): Role[] {
+  return ROLES.filter((_role, index) => named.some((word) => isRole(word) && ROLES.indexOf(word) <= index));
 }
 
 function isRole(word: string): word is Role {

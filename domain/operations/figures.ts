@@ -2,6 +2,7 @@
 import { UNDECIDED } from '../../contracts/hitl.ts';
 import { isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { countUndecidable } from '../notifications/undecidable.ts';
 import { countStuckRuns } from '../runs/stuck.ts';
 import { readDayFigures, type DayFigures } from './day-figures.ts';
 
@@ -15,6 +16,8 @@ export interface Figures {
   /** Tasks that wait for a decision: `open` and `claimed`. */
   humanTasks: Record<string, number>;
   humanTasksOverdue: number;
+  /** Open tasks that too few people may decide now, apart from admins. */
+  humanTasksUndecidable: number;
   /** Messages to webhooks and push receivers that are pending, and that were given up. */
   deliveries: { pending: number; failed: number };
   /** How long the oldest due delivery has been waiting to be taken up, in seconds; 0 if none is due. */
@@ -78,6 +81,7 @@ export async function readFigures(em: EntityManager, labels: number): Promise<Fi
     runs: Object.fromEntries(runs.map(({ status, count }) => [status, count])),
     humanTasks: { open: row?.open ?? 0, claimed: row?.claimed ?? 0 },
     humanTasksOverdue: row?.overdue ?? 0,
+    humanTasksUndecidable: await countUndecidable(em),
     deliveries: { pending: row?.pending ?? 0, failed: row?.failed ?? 0 },
     deliveryLagSeconds: row?.delivery_lag ?? 0,
     reconcilerLagSeconds: row?.reconciler_lag ?? 0,

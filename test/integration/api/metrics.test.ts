@@ -101,6 +101,7 @@ test('the metrics describe runs, human tasks, deliveries and the database', asyn
       cadenza_agent_circuits_open: 0,
       'cadenza_human_tasks{status="open"}': 0,
       cadenza_human_tasks_overdue: 0,
+      cadenza_human_tasks_undecidable_now: 0,
       'cadenza_deliveries{status="pending"}': 0,
       cadenza_delivery_lag_seconds: 0,
     }))

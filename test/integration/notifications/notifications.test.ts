@@ -10,6 +10,7 @@ import { createMailer } from '../../../adapters/notify/smtp.ts';
 import { createAccessToken } from '../../../domain/auth/access-tokens.ts';
 import { deliverNotifications } from '../../../domain/notifications/deliver.ts';
 import { expandNotices, noticeExpiring } from '../../../domain/notifications/expand.ts';
+import { countUndecidable } from '../../../domain/notifications/undecidable.ts';
 import { SHARDS } from '../../../domain/notifications/shards.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
 import { createNotifications, type Notifications } from '../../../worker/notifications.ts';
@@ -243,11 +244,12 @@ describe('people are told', () => {
     const NOBODY = { users: [], roles: [], groups: [] };
     const quorum = { approvals: 3, rejections: 1, exclude_initiator: false };
 
-    /** What the log and the meter say of a new task. */
-    async function saidOf(given: Partial<NewHumanTask>, times = 1): Promise<object[]> {
+    /** What the log and the meter say of a new task; the figure for monitoring looks at fewer people. */
+    async function saidOf(given: Partial<NewHumanTask>, times = 1, isCounted = true): Promise<object[]> {
       let count = 0;
       const id = await ask(given);
       const deps = { ...notifications.expand, undecidable: () => void count++ };
+      await sql(`update hitl_task set status = 'cancelled' where id <> ? and status = 'open'`, [id]);
       for (let round = 0; round < times; round++) await expandNotices(deps);
       const said = await sql<{ message: string }>(
         `select type, level, task, message, data from run_event
@@ -255,6 +257,7 @@ describe('people are told', () => {
         [runId, `hitl:${id}:undecidable`],
       );
       expect(said).toHaveLength(count);
+      expect(await countUndecidable(app.orm.em.fork())).toBe(isCounted ? count : 0);
       return said.map((event) => ({ ...event, id }));
     }
 
@@ -314,14 +317,34 @@ describe('people are told', () => {
       expect(await saidOf({ candidates: { ...NOBODY, groups: ['finance'] }, quorum: two })).toEqual([]);
     });
 
+    test('which the figure of open tasks says until people come, and after they have left', async () => {
+      await sql(`update hitl_task set status = 'cancelled' where status = 'open'`);
+      const count = (bounds?: { tasks: number; words: number; people: number }) =>
+        countUndecidable(app.orm.em.fork(), bounds);
+      for (const group of ['tax', 'tax', 'law']) await ask({ candidates: { ...NOBODY, groups: [group] } });
+      await ask({ candidates: { ...NOBODY, users: ['ann'] } });
+      expect(await count()).toBe(3);
+      expect(await count({ tasks: 1, words: 10, people: 10 })).toBe(1);
+      expect(await count({ tasks: 10, words: 1, people: 10 })).toBeLessThan(3);
+      await sql(`update user_account set groups = groups || '{tax}' where id = ?`, [bob.id]);
+      expect(await count()).toBe(1);
+      await sql(`update user_account set status = 'disabled' where id = ?`, [ann.id]);
+      expect(await count()).toBe(2);
+      const scraped = await asAdmin.get('/metrics');
+      expect(scraped.body).toContain('cadenza_human_tasks_undecidable_now 2\n');
+      await sql(`update user_account set status = 'active' where id = ?`, [ann.id]);
+      await sql(`update user_account set groups = array_remove(groups, 'tax') where id = ?`, [bob.id]);
+    });
+
     test('of a crowd only as far as it is read', async () => {
       await sql(
         `insert into user_account (id, username, email, password_hash, roles, groups)
          select gen_random_uuid(), 'guest' || i, 'guest' || i || '@example.com', '', '{viewer}', '{guests}'
            from generate_series(1, 250) i`,
       );
-      expect(await saidOf({ candidates: { ...NOBODY, groups: ['guests'] } })).toHaveLength(1);
-      await ask({ candidates: { ...NOBODY, groups: ['guests'] } });
+      const given = { candidates: { ...NOBODY, groups: ['guests'] } };
+      expect(await saidOf(given, 1, false)).toHaveLength(1);
+      await ask(given);
       let count = 0;
       const undecidable = (): void => void count++;
       await expandNotices({ ...notifications.expand, maxRecipients: 200, undecidable });
