@@ -63,7 +63,7 @@ export const humanCall: Call = {
     for (const key of ['title', 'description', 'assignee', 'priority'])
       checker.text(parameters[key], at(pointer, key), place);
     checker.template(parameters['subject'], at(pointer, 'subject'), place);
-    checkInlineSchema(parameters['form'], at(pointer, 'form'), checker);
+    checkForm(parameters['form'], at(pointer, 'form'), checker);
     const { priority } = parameters;
     if (typeof priority === 'string' && !priority.includes('${'))
       checker.problems.error(
@@ -80,6 +80,28 @@ export const humanCall: Call = {
     checkContext(parameters['context'], at(pointer, 'context'), task, place, checker);
   },
 };
+
+const MAX_NAMED = 5;
+
+/** The console has a field for each of the `properties`. What else a form requires, nobody can enter. */
+function checkForm(form: unknown, pointer: string, checker: Checker): void {
+  checkInlineSchema(form, pointer, checker);
+  const { type = 'object', required, properties = {} } = isRecord(form) ? form : {};
+  const isOfObjects = Array.isArray(type) ? type.includes('object') : type === 'object';
+  if (!isOfObjects || !Array.isArray(required) || !isRecord(properties)) return;
+  const missing = required.filter(
+    (member): member is string => typeof member === 'string' && !Object.hasOwn(properties, member),
+  );
+  if (missing.length === 0) return;
+  const named = missing.slice(0, MAX_NAMED).map(quote).join(', ');
+  const others = missing.length > MAX_NAMED ? ` and ${missing.length - MAX_NAMED} more` : '';
+  checker.problems.warning(
+    at(pointer, 'required'),
+    'no_field',
+    `${named}${others}: required, but not among "properties", so the form in the console has no field for ` +
+      'it, and people can only reject there',
+  );
+}
 
 const KINDS_OF_PEOPLE = ['users', 'roles', 'groups', 'teams'];
 

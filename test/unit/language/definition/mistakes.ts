@@ -949,6 +949,32 @@ export const mistakes: Mistake[] = [
     expected: ['warning after_expiry /do/4/ask/with/remind/0'],
   },
   {
+    title: 'a form that requires what it has no field for',
+    change: (d) =>
+      (task(d, 'ask').with.form = { required: ['note', 'amount', 'who'], properties: { amount: {} } }),
+    expected: ['warning no_field /do/4/ask/with/form/required: "note", "who": required, but not among'],
+  },
+  {
+    title: 'a form of nothing but what it requires',
+    change: (d) =>
+      (task(d, 'ask').with.form = {
+        type: ['object', 'null'],
+        required: ['a', 'b', 'c', 'd', 'e', 'f', 'g'],
+      }),
+    expected: ['warning no_field /do/4/ask/with/form/required: "a", "b", "c", "d", "e" and 2 more: required'],
+  },
+  {
+    title: 'a form that is no object, and one that names what it requires',
+    change: (d) => {
+      task(d, 'ask').with.form = { type: 'string', required: ['note'] };
+      d.use.functions.formed = {
+        call: 'human',
+        with: { title: 'Go?', form: { type: 'object', required: ['note'], properties: { note: true } } },
+      };
+    },
+    expected: [],
+  },
+  {
     title: 'a quorum that nobody can reach',
     change: (d) =>
       Object.assign(task(d, 'ask').with, { candidates: { users: ['ann'] }, escalate: undefined }) &&
