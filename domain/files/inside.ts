@@ -15,12 +15,27 @@ export function isFromInside(file: string): string {
     and exists (select ${runsOf(file)} and not ${OWNER_SEES_INSIDE}))`;
 }
 
+/**
+ * What the run `r` shows to its owner although its inside is closed to them: input and output, unless it is a
+ * child, and what human tasks of theirs ask about.
+ */
+const SHOWN = `lower(concat(
+  case when r.parent_run_id is null then concat(r.input, r.output) end,
+  (select string_agg(concat(t.subject, t.context), ' ') from hitl_task t
+    where t.run_id = r.id and 'id:' || r.owner_id = any(t.principals))))`;
+
+const isShown = (file: string, seesInside: string, shown: string): string => `(${seesInside}
+  or ${file}.attached and ${file}.owner_id = r.owner_id or position(${file}.id::text in ${shown}) > 0)`;
+
 /** Whether the run `r` shows the file to its owner, as far as they see the run. */
-export const showsFile = (file: string): string => `(${OWNER_SEES_INSIDE}
-  or r.parent_run_id is null and position(${file}.id::text in lower(concat(r.input, r.output))) > 0
-  or exists (select from hitl_task t
-              where t.run_id = r.id and 'id:' || r.owner_id = any(t.principals)
-                and position(${file}.id::text in lower(concat(t.subject, t.context))) > 0))`;
+export const showsFile = (file: string): string => isShown(file, OWNER_SEES_INSIDE, SHOWN);
+
+/** The files that the run `?` shows to its owner. What it shows is put together once. */
+export const SHOWN_FILES = `
+  with r as materialized (
+    select r.id, r.owner_id, ${OWNER_SEES_INSIDE} as sees_inside, ${SHOWN} as shown from run r where r.id = ?)
+  select f.id from r join run_file u on u.run_id = r.id join file f on f.id = u.file_id
+   where ${isShown('f', 'r.sees_inside', 'r.shown')}`;
 
 /** Whether the file with this alias is from inside, and none of its runs shows it to its owner. */
 export function isHidden(file: string): string {

@@ -10,9 +10,9 @@ import { holdersOf } from '../auth/ownership.ts';
 import { AppError, forbidden, notFound } from '../errors.ts';
 import { checkQuota } from '../quotas/check.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
-import { maySeeInside, maySeeRun, readInside } from '../runs/policy.ts';
-import { isFromInside, isHidden } from './inside.ts';
-import { fileIdsIn, filesOfRun, isOfRunSeenBy } from './run-files.ts';
+import { mayOverseeRun, maySeeRun, readInside } from '../runs/policy.ts';
+import { isFromInside, isHidden, SHOWN_FILES } from './inside.ts';
+import { filesOfRun, isOfRunSeenBy } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
 
@@ -208,19 +208,13 @@ export async function listFiles(
   return em.find(StoredFile, { $and: conditions }, { orderBy: { id: 'desc' }, limit: page.limit });
 }
 
-/**
- * The files of a run: for those who may not see inside it, those of its input and output. Nobody else learns
- * which public files it uses.
- */
+/** The files of a run: for its owner those that it shows them. Nobody else learns which it uses. */
 async function filesSeenOf(em: EntityManager, actor: Actor, runId: string): Promise<string[]> {
   const run = await readInside(em, runId);
   if (run === undefined || !maySeeRun(actor, run)) return [];
-  const used = await filesOfRun(em, runId);
-  if (maySeeInside(actor, run)) return used;
-  if (run.parent_run_id !== null) return [];
-  const rows = await em.execute<object[]>('select input, output from run where id = ?', [runId]);
-  const shown = new Set(fileIdsIn(rows));
-  return used.filter((id) => shown.has(id));
+  if (mayOverseeRun(actor, run)) return filesOfRun(em, runId);
+  const rows = await em.execute<{ id: string }[]>(SHOWN_FILES, [runId]);
+  return rows.map(({ id }) => id);
 }
 
 export interface SweepOptions {

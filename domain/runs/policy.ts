@@ -17,7 +17,8 @@ export function maySeeRun(actor: Actor, run: RunOwner): boolean {
   return run.owner_id === actor.id || mayOverseeRun(actor, run);
 }
 
-function mayOverseeRun(actor: Actor, run: Pick<RunOwner, 'team_id'>): boolean {
+/** Builders of the workflow's team, and admins. */
+export function mayOverseeRun(actor: Actor, run: Pick<RunOwner, 'team_id'>): boolean {
   return hasTeamRole(actor, run.team_id, 'builder') || isAdmin(actor);
 }
 
@@ -51,12 +52,13 @@ export async function readInside(
  */
 export function maySeeInside(actor: Actor, run: InsideOfRun): boolean {
   if (mayOverseeRun(actor, run) || (!run.by_grant && run.team_id === null)) return true;
+  if (hasTeamRole(actor, run.team_id, 'viewer')) return true;
   // A child is inside its parent, whose workflow may be closed to them although that of the child is open.
-  if (run.by_grant && run.parent_run_id !== null) return hasTeamRole(actor, run.team_id, 'viewer');
+  if (run.by_grant && run.parent_run_id !== null) return false;
   return run.workflow !== null && maySee(actor, run.workflow);
 }
 
-/** SQL of `maySeeInside` for the owner of the run with the alias `r`. */
+/** SQL of `maySeeInside` for the owner of the run with the alias `r`, without what administrators may. */
 export const OWNER_SEES_INSIDE = `(
   not r.by_grant and r.team_id is null
   or exists (select from team_member m where m.team_id = r.team_id and m.user_id = r.owner_id)
