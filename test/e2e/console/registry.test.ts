@@ -113,6 +113,29 @@ inBrowser('a builder registers an agent, publishes it and tries it', async () =>
   expect(complaints).toEqual([]);
 });
 
+inBrowser('the focus moves to the first problem of what an agent is tried with', async () => {
+  const { body: agent } = await asAda.post('/agents', summariser('tried'));
+  const { page, complaints, open } = await visit(ada);
+  const focused = page.locator(':focus');
+  await open(`/agents/${agent.id}?view=try`);
+  await page.getByLabel('Text').waitFor();
+  await page.getByRole('button', { name: /^Invoke/ }).click();
+  await page.getByText('Text is missing').waitFor();
+  await page.getByLabel('Text').and(focused).waitFor();
+  await click(page, 'Enter the input as JSON');
+  await page.getByLabel('Text, or JSON').fill('{"text": 3}');
+  await page.getByRole('button', { name: /^Invoke/ }).click();
+  await page.getByLabel('Text, or JSON').and(page.locator('[aria-invalid=true]')).and(focused).waitFor();
+  // A problem of no field takes the focus itself.
+  const needing = { ...summariser('whole'), input_schema: { ...inputSchema, required: ['text', 'more'] } };
+  const { body: whole } = await asAda.post('/agents', needing);
+  await open(`/agents/${whole.id}?view=try`);
+  await page.getByLabel('Text').fill('It rained.');
+  await page.getByRole('button', { name: /^Invoke/ }).click();
+  await focused.filter({ hasText: /more is missing/i }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
 inBrowser('an agent is tried with a file, and a sound in its result can be played', async () => {
   const audio = await startAudioServer();
   try {

@@ -1,6 +1,6 @@
 /** Invokes an agent from a form of its input schema, follows the run, and shows the same call elsewhere. */
 import { useSignal, type Signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 import { ApiError, isPartial, type Agent, type Run } from '../../../../client/index.ts';
 import { MAX_SESSION_ID } from '../../../../contracts/tool-loop.ts';
@@ -13,6 +13,7 @@ import { mayCall } from '../../data/session.ts';
 import { Code } from '../../ui/code.tsx';
 import { fieldsOf, firstEntries, problemsByField, type Entries } from '../../ui/schema-form/fields.ts';
 import { loadCheck } from '../../ui/schema-form/form-check.ts';
+import { focusInvalid } from '../../ui/focus.ts';
 import page from '../../ui/page.module.css';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { SchemaForm } from '../../ui/schema-form/schema-form.tsx';
@@ -67,6 +68,10 @@ function Trial({ agent, version, schema }: TrialProps) {
   const sent = useSignal<Sent | null>(null);
   const session = useSignal(query.value['session'] ?? '');
   const busy = useSignal(false);
+  const form = useRef<HTMLFormElement>(null);
+  useLayoutEffect(() => {
+    if (problems.value.length > 0) focusInvalid(form.current);
+  }, [problems.value]);
   const invoke = async () => {
     await loadCheck();
     const read = withAttached(readInput(schema, entered.value), attached.value);
@@ -90,6 +95,7 @@ function Trial({ agent, version, schema }: TrialProps) {
   return (
     <div class={css['try']}>
       <form
+        ref={form}
         class={page['part']}
         noValidate
         onSubmit={(event) => {
@@ -145,6 +151,9 @@ function Session({ session }: { session: Signal<string> }) {
   );
 }
 
+/** Problems of no field take the focus themselves. */
+const AS_A_WHOLE = { tabIndex: -1, 'data-invalid': true };
+
 interface InputProps {
   agent: Agent;
   schema: Record<string, unknown>;
@@ -156,6 +165,7 @@ function Input({ agent, schema, entered, problems }: InputProps) {
   const { byForm, entries, text } = entered.value;
   const fields = fieldsOf(schema);
   const { ofFields, others } = problemsByField(byForm ? fields : [], problems);
+  const ofText = useId();
   const change = (changed: Partial<Entered>) => (entered.value = { ...entered.value, ...changed });
   return (
     <>
@@ -174,14 +184,20 @@ function Input({ agent, schema, entered, problems }: InputProps) {
           placeholder={words.textOrJson}
           rows={6}
           value={text}
+          aria-invalid={others.length > 0}
+          aria-describedby={others.length > 0 ? ofText : undefined}
           onInput={(event) => change({ text: event.currentTarget.value })}
         />
       )}
-      {others.map((message) => (
-        <p key={message} class={css['problem']} role="alert">
-          {message}
-        </p>
-      ))}
+      {others.length > 0 && (
+        <div id={ofText} {...(byForm && AS_A_WHOLE)}>
+          {others.map((message) => (
+            <p key={message} class={css['problem']} role="alert">
+              {message}
+            </p>
+          ))}
+        </div>
+      )}
       {fields.length > 0 && (
         <button
           type="button"
