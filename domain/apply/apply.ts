@@ -36,7 +36,7 @@ const APPLIERS: { readonly [Kind in ResourceKind]: Applier<Extract<Resource, { k
  * caller has seen
  */
 export async function applySet(
-  context: Omit<ApplyContext, 'workflowIds'>,
+  context: Omit<ApplyContext, 'workflowIds' | 'keptRunners'>,
   request: ApplyRequest,
 ): Promise<Applied> {
   const { em, holder } = context;
@@ -62,10 +62,15 @@ class Applying {
   readonly #rows: AppliedRow[];
   readonly #problems: ResourceProblem[] = [];
 
-  constructor(context: Omit<ApplyContext, 'workflowIds'>, request: ApplyRequest, rows: AppliedRow[]) {
+  constructor(
+    context: Omit<ApplyContext, 'workflowIds' | 'keptRunners'>,
+    request: ApplyRequest,
+    rows: AppliedRow[],
+  ) {
     const workflows = rows.filter(({ kind, archived_at: archived }) => kind === 'workflow' && !archived);
     this.#context = {
       ...context,
+      keptRunners: new WeakMap(),
       workflowIds: new Map(workflows.map(({ name, resource_id: id }) => [name, id])),
     };
     this.#request = request;

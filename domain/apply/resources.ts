@@ -7,6 +7,7 @@ import type { HookFields } from '../hooks/service.ts';
 import type { Limits } from '../limits.ts';
 import type { Measure } from '../measure.ts';
 import type { AgentFields, SkillFields } from '../registry/agent-service.ts';
+import type { KeptRunners } from '../registry/runners.ts';
 import type { NewWorkflow } from '../registry/workflow-service.ts';
 import type { FetchedResources } from '../registry/external-resources.ts';
 import type { Encryption } from '../secrets/encryption.ts';
@@ -80,6 +81,8 @@ export interface ApplyContext {
   measure: Measure;
   /** Ids of the set's workflows by name. */
   workflowIds: Map<string, string>;
+  /** Runners of the set's workflows as they are stored, once a workflow was compared with them. */
+  keptRunners: WeakMap<WorkflowResource, KeptRunners>;
   /** Webhooks with deliveries that are due now. */
   due: Set<string>;
 }

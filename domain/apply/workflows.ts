@@ -53,7 +53,8 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
       })),
     );
   },
-  async changes(context, { workflow, revision }, { fields }) {
+  async changes(context, { workflow, revision }, resource) {
+    const { fields } = resource;
     const { definition, source, placeOf, runners = {}, ...others } = fields;
     const fetched = context.fetched.get(fields.name);
     const { em, holder, measure } = context;
@@ -63,12 +64,13 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     const names = Object.entries(others).filter(
       ([name, value]) => canonicalJson(value) !== canonicalJson(Reflect.get(workflow, name)),
     );
-    const { runners: wanted } = await keptRunners(context.em, runners);
+    const kept = await keptRunners(em, runners);
+    if (fields.runners !== undefined) context.keptRunners.set(resource, kept);
     const present = { users: [], groups: [], everyone: false, ...workflow.runners };
     return [
       ...(workflow.archived_at === null ? [] : ['archived_at']),
       ...names.map(([name]) => name),
-      ...(canonicalJson(wanted) === canonicalJson(present) ? [] : ['runners']),
+      ...(canonicalJson(kept.runners) === canonicalJson(present) ? [] : ['runners']),
       ...(definitionHasChanged(revision, checked, await sourceOf(context.em, revision))
         ? ['definition']
         : []),
@@ -87,11 +89,15 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
       await checkQuota(context.em, context.limits, 'schedules', holderOf(workflow));
     return workflow.id;
   },
-  async update({ em, actor, limits, fetched, measure }, state, { fields }) {
+  async update(context, state, resource) {
+    const { em, actor, limits, fetched, measure } = context;
+    const { fields } = resource;
+    const kept = context.keptRunners.get(resource);
     const wasArchived = state.workflow.archived_at !== null;
     state.workflow.archived_at = null;
     const taken = fetched.get(fields.name);
-    const { workflow, revision } = await updateWorkflow(em, actor, state, fields, taken, measure);
+    const patch = { ...fields, kept };
+    const { workflow, revision } = await updateWorkflow(em, actor, state, patch, taken, measure);
     await checkRevisionLimit(em, limits, workflow);
     const times = timesOf(revision.definition);
     if (times === null) return;

@@ -68,6 +68,14 @@ export async function readDayFigures(em: EntityManager, labels: number): Promise
   return { workflows, agents, spending, humans, eventLagSeconds: await eventLag(em) };
 }
 
+/** SQL: the places of a grouped column by who came first, for `labelOf`. */
+const placeOf = (column: string, at: string): string =>
+  `row_number() over (order by min(${at}), ${column}) as place`;
+
+/** SQL: the label of a column's value at its place; its one `?` is how many are named. */
+const labelOf = (column: string): string =>
+  `case when place > ? then 'other' else coalesce(${column}::text, 'none') end`;
+
 async function workflowsOfDay(em: EntityManager, labels: number): Promise<WorkflowDay[]> {
   const columns = ['started', 'completed', 'faulted', 'cancelled', 'total_ms', ...RUN_LENGTHS.map(columnOf)];
   const sums = (cast: string): string =>
@@ -81,9 +89,9 @@ async function workflowsOfDay(em: EntityManager, labels: number): Promise<Workfl
          from (${hoursOf(`run_hour_change where at >= ${DAY}`)}) changes),
      summed as (
        select workflow_id, ${sums('')},
-              row_number() over (order by min(first_at), workflow_id) as place
+              ${placeOf('workflow_id', 'first_at')}
          from counted group by workflow_id)
-     select case when place > ? then 'other' else coalesce(workflow_id::text, 'none') end as workflow,
+     select ${labelOf('workflow_id')} as workflow,
             ${sums('::float8')}
        from summed group by 1 order by 1`,
     [labels],
@@ -127,9 +135,9 @@ function usedOfDay<Row>(
     `with summed as (
        select ${column}, sum(invocations) as invocations, sum(input_tokens) as input_tokens,
               sum(output_tokens) as output_tokens, sum(cost_usd) as cost_usd,
-              row_number() over (order by min(first_at), ${column}) as place
+              ${placeOf(column, 'first_at')}
          from (${USED_TODAY}) used group by ${column})
-     select case when place > ? then 'other' else coalesce(${column}::text, 'none') end as ${name},
+     select ${labelOf(column)} as ${name},
             sum(invocations)::float8 as invocations, sum(input_tokens)::float8 as input_tokens,
             sum(output_tokens)::float8 as output_tokens, sum(cost_usd)::float8 as cost_usd
        from summed group by 1 order by 1`,
@@ -150,10 +158,10 @@ async function humansOfDay(em: EntityManager, labels: number): Promise<HumanDay[
          from hitl_decision d join hitl_task t on t.id = d.task_id
         where d.decided_at >= ${DAY}),
      places as (
-       select workflow_id, row_number() over (order by min(at), workflow_id) as place
+       select workflow_id, ${placeOf('workflow_id', 'at')}
          from took group by workflow_id),
      labelled as (
-       select case when place > ? then 'other' else coalesce(p.workflow_id::text, 'none') end as workflow,
+       select ${labelOf('p.workflow_id')} as workflow,
               what, extract(epoch from at - created_at)::float8 as seconds
          from took t join places p on p.workflow_id is not distinct from t.workflow_id)
      select workflow, what, width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at,

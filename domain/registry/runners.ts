@@ -5,6 +5,12 @@ import { invalid } from '../errors.ts';
 import { userKeys } from '../hitl/principals.ts';
 import { EVERYONE } from './workflow-policy.ts';
 
+/** Runners as they are stored, which `keptRunners` has made of those that were given. */
+export interface KeptRunners {
+  runners: Runners;
+  runner_keys: string[];
+}
+
 /**
  * The runners as they are stored: users by id, so that nobody takes over a right with a username, and the
  * words by which a caller is found among them. @throws 422 for a user that does not exist
@@ -12,7 +18,7 @@ import { EVERYONE } from './workflow-policy.ts';
 export async function keptRunners(
   em: EntityManager,
   { users = [], groups = [], everyone = false }: Runners,
-): Promise<{ runners: Runners; runner_keys: string[] }> {
+): Promise<KeptRunners> {
   const keys = await userKeys(em, users);
   const unknown = users.flatMap((name, index) =>
     keys.get(name)?.startsWith('id:') === true

@@ -22,7 +22,7 @@ import type { Measure } from '../measure.ts';
 import { noteSchedule, touchSchedule } from '../schedules/state.ts';
 import { REFRESH_CODES, type FetchedResources } from './external-resources.ts';
 import type { Runners } from '../../contracts/runners.ts';
-import { keptRunners } from './runners.ts';
+import { keptRunners, type KeptRunners } from './runners.ts';
 import { versionProblems } from './version-problems.ts';
 import { checkDefinition, type CheckedDefinition } from './workflow-definitions.ts';
 import { mayChangeWorkflow, maySeeWorkflow } from './workflow-policy.ts';
@@ -173,19 +173,19 @@ export async function getRevision(
 /**
  * Changes the given fields. A definition is checked again with the owner's rights. It becomes a new revision
  * if it, or what it resolves to, has changed. `fetched`: what it takes from elsewhere; by default what the
- * last revision has.
+ * last revision has. `kept`: its runners, if they are known as they are stored.
  */
 export async function updateWorkflow(
   em: EntityManager,
   actor: Actor,
   state: WorkflowState,
-  patch: Partial<NewWorkflow>,
+  patch: Partial<NewWorkflow> & { kept?: KeptRunners | undefined },
   fetched?: FetchedResources,
   measure?: Measure,
 ): Promise<WorkflowState> {
   const { workflow } = state;
-  const { definition, source, placeOf, runners, team_id: _team, ...fields } = patch;
-  const started = runners === undefined ? {} : await keptRunners(em, runners);
+  const { definition, source, placeOf, runners, kept, team_id: _team, ...fields } = patch;
+  const started = kept ?? (runners === undefined ? {} : await keptRunners(em, runners));
   Object.assign(workflow, fields, started, { updated_at: new Date() });
   let { revision } = state;
   if (definition !== undefined) {

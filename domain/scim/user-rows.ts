@@ -141,29 +141,20 @@ export async function refuseTaken(
   { userName, externalId }: { userName: string; externalId?: string | null | undefined },
   exceptId: string | null,
 ): Promise<void> {
-  const isOwn = 'u.issuer_id is not distinct from i.issuer_id';
   const name = hasName(userName);
   const hasNone = externalId === undefined || externalId === null;
   const id: Condition = hasNone ? { sql: 'false', values: [] } : hasId(issuer, externalId);
   const some = among([...armsOfName(issuer, userName), ...(hasNone ? [] : armsOfId(issuer, externalId))]);
   const [taken] = await em.execute<{ by_id: boolean; is_own: boolean }[]>(
-    `select ${isOwn} as is_own, coalesce(i.external_id = ?, false) or ${id.sql} as by_id
+    `select is_own, by_id
        from user_identity i join user_account u on u.id = i.user_id
+       cross join lateral (select u.issuer_id is not distinct from i.issuer_id as is_own,
+                                  coalesce(i.external_id = ?, false) or ${id.sql} as by_id) of_it
       where ${some.sql}
         and i.issuer_id = ? and i.removed_at is null and i.id is distinct from ?::uuid
-        and (${isOwn} and lower(${USER_NAME}) = lower(?) or i.external_id = ? or ${name.sql} or ${id.sql})
+        and (by_id or is_own and lower(${USER_NAME}) = lower(?) or ${name.sql})
       limit 1`,
-    [
-      externalId ?? null,
-      ...id.values,
-      ...some.values,
-      issuer.id,
-      exceptId,
-      userName,
-      externalId ?? null,
-      ...name.values,
-      ...id.values,
-    ],
+    [externalId ?? null, ...id.values, ...some.values, issuer.id, exceptId, userName, ...name.values],
   );
   if (!taken) return;
   const what = taken.by_id ? 'externalId' : 'userName';

@@ -10,6 +10,7 @@ import {
   type TestUser,
 } from '../../support/app.ts';
 import { keepStatements } from '../../support/plans.ts';
+import { recordStatements } from '../../support/statements.ts';
 
 let app: TestApp;
 let ann: TestUser;
@@ -541,6 +542,14 @@ test("a workflow's runners are part of its resource, and go when the set no long
     everyone: false,
   });
   expect(actionsOf(await apply(set, [named(everyday)]))).toEqual(['unchanged workflow expenses']);
+  const texts = await recordStatements(app.orm);
+  expect(actionsOf(await apply(set, [named({ users: [person.username] })]))).toEqual([
+    'update workflow expenses',
+  ]);
+  // Who they are is looked up once.
+  expect(texts.filter((text) => /lower\(username\) as username from user_account/.test(text))).toHaveLength(
+    1,
+  );
   const gone = (await apply(set, [named()])).body.plan;
   expect(gone).toMatchObject([{ action: 'update', changes: ['runners'], warnings: [] }]);
   expect((await start()).status).toBe(403);
