@@ -78,6 +78,8 @@ create table absence (
 CREATE INDEX absence_created_by ON public.absence USING btree (created_by);
 CREATE INDEX absence_deputy ON public.absence USING btree (deputy_id, until_at);
 CREATE INDEX absence_user ON public.absence USING btree (user_id, until_at);
+CREATE TRIGGER absence_deputy_id_not_ended BEFORE INSERT ON public.absence FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('deputy_id');
+CREATE TRIGGER absence_user_id_not_ended BEFORE INSERT ON public.absence FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table access_token (
   id uuid not null,
@@ -97,6 +99,7 @@ create table access_token (
 CREATE INDEX access_token_expiry ON public.access_token USING btree (expires_at);
 CREATE INDEX access_token_user ON public.access_token USING btree (user_id, id);
 CREATE TRIGGER access_token_deleted AFTER DELETE ON public.access_token FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER access_token_user_id_not_ended BEFORE INSERT ON public.access_token FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id', 'active');
 
 create unlogged table address_request_count (
   address text not null,
@@ -164,6 +167,8 @@ CREATE INDEX agent_tool_name ON public.agent USING btree ("right"((id)::text, 12
 CREATE INDEX agent_type ON public.agent USING btree (type, id DESC);
 CREATE INDEX agent_with_budget ON public.agent USING btree (owner_id, id) WHERE (budget IS NOT NULL);
 CREATE TRIGGER agent_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.agent FOR EACH ROW EXECUTE FUNCTION follow_budget('agent');
+CREATE TRIGGER agent_owner_id_given BEFORE UPDATE OF owner_id ON public.agent FOR EACH ROW WHEN (((new.owner_id IS DISTINCT FROM old.owner_id) AND (new.owner_id IS NOT NULL))) EXECUTE FUNCTION refuse_ended_account('owner_id');
+CREATE TRIGGER agent_owner_id_not_ended BEFORE INSERT ON public.agent FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
 
 create table agent_canary (
   agent_id uuid not null,
@@ -259,6 +264,7 @@ create table applied_resource (
 );
 CREATE INDEX applied_resource_by ON public.applied_resource USING btree (applied_by);
 CREATE INDEX applied_resource_resource ON public.applied_resource USING btree (resource_id);
+CREATE TRIGGER applied_resource_owner_id_not_ended BEFORE INSERT ON public.applied_resource FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id');
 
 create table audit_entry (
   id bigint not null generated always as identity,
@@ -341,6 +347,7 @@ create table auth_challenge (
 );
 CREATE INDEX auth_challenge_expiry ON public.auth_challenge USING btree (expires_at);
 CREATE INDEX auth_challenge_user ON public.auth_challenge USING btree (user_id);
+CREATE TRIGGER auth_challenge_user_id_not_ended BEFORE INSERT ON public.auth_challenge FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table auth_client (
   id uuid not null,
@@ -358,6 +365,7 @@ CREATE INDEX auth_client_expiry ON public.auth_client USING btree (expires_at);
 CREATE INDEX auth_client_user ON public.auth_client USING btree (user_id, id);
 CREATE TRIGGER auth_client_changed AFTER UPDATE ON public.auth_client FOR EACH ROW WHEN (((old.expires_at IS DISTINCT FROM new.expires_at) OR (old.user_id IS DISTINCT FROM new.user_id))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_client_deleted AFTER DELETE ON public.auth_client FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER auth_client_user_id_not_ended BEFORE INSERT ON public.auth_client FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id', 'active');
 
 create table auth_session (
   id uuid not null,
@@ -396,6 +404,7 @@ CREATE INDEX auth_session_oauth_client ON public.auth_session USING btree (oauth
 CREATE INDEX auth_session_user ON public.auth_session USING btree (user_id);
 CREATE TRIGGER auth_session_changed AFTER UPDATE ON public.auth_session FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.role_limit IS DISTINCT FROM new.role_limit) OR (old.oauth_client_id IS DISTINCT FROM new.oauth_client_id) OR (old.user_id IS DISTINCT FROM new.user_id) OR (old.awaits_second_factor IS DISTINCT FROM new.awaits_second_factor) OR (old.verified_at IS DISTINCT FROM new.verified_at))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_session_deleted AFTER DELETE ON public.auth_session FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER auth_session_user_id_not_ended BEFORE INSERT ON public.auth_session FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table budget (
   subject_id uuid not null,
@@ -506,6 +515,7 @@ create table chat_session (
 );
 CREATE INDEX chat_session_owner ON public.chat_session USING btree (owner_id);
 CREATE INDEX chat_session_updated ON public.chat_session USING btree (updated_at);
+CREATE TRIGGER chat_session_owner_id_not_ended BEFORE INSERT ON public.chat_session FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id');
 
 create table conversation (
   id uuid not null,
@@ -628,6 +638,9 @@ CREATE INDEX delivery_target_owner ON public.delivery_target USING btree (owner_
 CREATE INDEX delivery_target_run ON public.delivery_target USING btree (run_id) WHERE (run_id IS NOT NULL);
 CREATE INDEX delivery_target_team ON public.delivery_target USING btree (team_id) WHERE (team_id IS NOT NULL);
 CREATE INDEX delivery_target_webhooks ON public.delivery_target USING btree (holder_id) WHERE (kind = 'webhook'::text);
+CREATE TRIGGER delivery_target_owner_id_given BEFORE UPDATE OF owner_id ON public.delivery_target FOR EACH ROW WHEN (((new.owner_id IS DISTINCT FROM old.owner_id) AND (new.owner_id IS NOT NULL))) EXECUTE FUNCTION refuse_ended_account('owner_id');
+CREATE TRIGGER delivery_target_owner_id_not_ended BEFORE INSERT ON public.delivery_target FOR EACH ROW WHEN ((new.kind = 'webhook'::text)) EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
+CREATE TRIGGER delivery_target_run_owner_id_not_ended BEFORE INSERT ON public.delivery_target FOR EACH ROW WHEN ((new.kind <> 'webhook'::text)) EXECUTE FUNCTION refuse_ended_account('owner_id');
 
 create table device_request (
   id uuid not null,
@@ -658,6 +671,7 @@ CREATE INDEX device_request_expiry ON public.device_request USING btree (expires
 CREATE INDEX device_request_network ON public.device_request USING btree (network, expires_at);
 CREATE INDEX device_request_session ON public.device_request USING btree (session_id);
 CREATE INDEX device_request_user ON public.device_request USING btree (user_id);
+CREATE TRIGGER device_request_user_id_not_ended BEFORE INSERT ON public.device_request FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table encryption_key (
   id text not null,
@@ -770,6 +784,8 @@ CREATE UNIQUE INDEX event_source_holder ON public.event_source USING btree (hold
 CREATE INDEX event_source_owner ON public.event_source USING btree (owner_id, id);
 CREATE INDEX event_source_team ON public.event_source USING btree (team_id) WHERE (team_id IS NOT NULL);
 CREATE INDEX event_source_user ON public.event_source USING btree (user_id) WHERE (user_id IS NOT NULL);
+CREATE TRIGGER event_source_owner_id_given BEFORE UPDATE OF owner_id ON public.event_source FOR EACH ROW WHEN (((new.owner_id IS DISTINCT FROM old.owner_id) AND (new.owner_id IS NOT NULL))) EXECUTE FUNCTION refuse_ended_account('owner_id');
+CREATE TRIGGER event_source_owner_id_not_ended BEFORE INSERT ON public.event_source FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
 
 create table file (
   id uuid not null,
@@ -798,6 +814,8 @@ CREATE INDEX file_sha256 ON public.file USING btree (sha256, id DESC);
 CREATE INDEX file_team ON public.file USING btree (team_id) WHERE (team_id IS NOT NULL);
 CREATE TRIGGER file_added AFTER INSERT ON public.file REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_files();
 CREATE TRIGGER file_changed AFTER UPDATE ON public.file REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_files();
+CREATE TRIGGER file_owner_id_given BEFORE UPDATE OF owner_id ON public.file FOR EACH ROW WHEN (((new.owner_id IS DISTINCT FROM old.owner_id) AND (new.owner_id IS NOT NULL))) EXECUTE FUNCTION refuse_ended_account('owner_id');
+CREATE TRIGGER file_owner_id_not_ended BEFORE INSERT ON public.file FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id');
 CREATE TRIGGER file_removed AFTER DELETE ON public.file REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION count_files();
 
 create table file_fetch (
@@ -941,6 +959,8 @@ CREATE INDEX hitl_task_status_by_age ON public.hitl_task USING btree (status, id
 CREATE INDEX hitl_task_status_by_due ON public.hitl_task USING btree (status, COALESCE(due_at, 'infinity'::timestamp with time zone), id);
 CREATE INDEX hitl_task_warn ON public.hitl_task USING btree (warn_at) WHERE (warn_at IS NOT NULL);
 CREATE INDEX hitl_task_workflow ON public.hitl_task USING btree (workflow_id, id) WHERE (workflow_id IS NOT NULL);
+CREATE TRIGGER hitl_task_assignee_key_given BEFORE UPDATE OF assignee_key ON public.hitl_task FOR EACH ROW WHEN (((new.assignee_key IS DISTINCT FROM old.assignee_key) AND (new.assignee_key ~~ 'id:%'::text))) EXECUTE FUNCTION refuse_ended_account('assignee_key');
+CREATE TRIGGER hitl_task_claimed_by_given BEFORE UPDATE OF claimed_by ON public.hitl_task FOR EACH ROW WHEN (((new.claimed_by IS DISTINCT FROM old.claimed_by) AND (new.claimed_by IS NOT NULL))) EXECUTE FUNCTION refuse_ended_account('claimed_by');
 CREATE TRIGGER hitl_task_links AFTER UPDATE ON public.hitl_task FOR EACH ROW WHEN ((old.decision_links AND ((old.candidate_keys IS DISTINCT FROM new.candidate_keys) OR (old.assignee_key IS DISTINCT FROM new.assignee_key) OR (old.delegations IS DISTINCT FROM new.delegations) OR (old.claimed_by IS DISTINCT FROM new.claimed_by)))) EXECUTE FUNCTION void_decision_links();
 CREATE TRIGGER hitl_task_text AFTER INSERT OR UPDATE OF title, description, task_name, workflow_name ON public.hitl_task FOR EACH ROW EXECUTE FUNCTION keep_task_text();
 
@@ -1009,6 +1029,7 @@ create table identity_group_member (
   constraint identity_group_member_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 CREATE INDEX identity_group_member_user ON public.identity_group_member USING btree (user_id);
+CREATE TRIGGER identity_group_member_user_id_not_ended BEFORE INSERT ON public.identity_group_member FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table identity_issuer (
   id uuid not null,
@@ -1049,6 +1070,7 @@ create table identity_machine (
 CREATE INDEX identity_machine_issuer ON public.identity_machine USING btree (issuer_id, id);
 CREATE INDEX identity_machine_user ON public.identity_machine USING btree (user_id);
 CREATE TRIGGER identity_machine_deleted AFTER DELETE ON public.identity_machine FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER identity_machine_user_id_not_ended BEFORE INSERT ON public.identity_machine FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table inbound_event (
   id uuid not null,
@@ -1106,6 +1128,8 @@ create table inbound_hook (
 CREATE INDEX inbound_hook_holder ON public.inbound_hook USING btree (holder_id, id);
 CREATE INDEX inbound_hook_owner ON public.inbound_hook USING btree (owner_id, id);
 CREATE INDEX inbound_hook_team ON public.inbound_hook USING btree (team_id) WHERE (team_id IS NOT NULL);
+CREATE TRIGGER inbound_hook_owner_id_given BEFORE UPDATE OF owner_id ON public.inbound_hook FOR EACH ROW WHEN (((new.owner_id IS DISTINCT FROM old.owner_id) AND (new.owner_id IS NOT NULL))) EXECUTE FUNCTION refuse_ended_account('owner_id');
+CREATE TRIGGER inbound_hook_owner_id_not_ended BEFORE INSERT ON public.inbound_hook FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
 
 create table installation (
   only_row boolean not null default true,
@@ -1329,6 +1353,8 @@ CREATE INDEX marketplace_item_search ON public.marketplace_item USING gin (name 
 CREATE INDEX marketplace_item_status ON public.marketplace_item USING btree (status, listed_at DESC, id DESC) WHERE (status <> 'approved'::text);
 CREATE INDEX marketplace_item_tags ON public.marketplace_item USING gin (tags);
 CREATE INDEX marketplace_item_waiting ON public.marketplace_item USING btree (listed_at DESC, id DESC) WHERE waiting;
+CREATE TRIGGER marketplace_item_publisher_id_given BEFORE UPDATE OF publisher_id ON public.marketplace_item FOR EACH ROW WHEN (((new.publisher_id IS DISTINCT FROM old.publisher_id) AND (new.publisher_id IS NOT NULL))) EXECUTE FUNCTION refuse_ended_account('publisher_id');
+CREATE TRIGGER marketplace_item_publisher_id_not_ended BEFORE INSERT ON public.marketplace_item FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('publisher_id', 'active');
 
 create table marketplace_review (
   id uuid not null,
@@ -1437,6 +1463,7 @@ create table notification_channel (
 CREATE INDEX notification_channel_group ON public.notification_channel USING btree (group_name) WHERE (group_name IS NOT NULL);
 CREATE INDEX notification_channel_owner ON public.notification_channel USING btree (owner_id, id);
 CREATE INDEX notification_channel_workflow ON public.notification_channel USING btree (workflow_id) WHERE (workflow_id IS NOT NULL);
+CREATE TRIGGER notification_channel_owner_id_not_ended BEFORE INSERT ON public.notification_channel FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
 
 create table notification_delivery (
   id uuid not null,
@@ -1478,6 +1505,7 @@ create table notification_settings (
   constraint notification_settings_unsubscribe_key_key UNIQUE (unsubscribe_key),
   constraint notification_settings_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
+CREATE TRIGGER notification_settings_user_id_not_ended BEFORE INSERT ON public.notification_settings FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table oauth_client (
   id uuid not null,
@@ -1527,6 +1555,7 @@ CREATE INDEX oauth_code_client ON public.oauth_code USING btree (client_id);
 CREATE INDEX oauth_code_expiry ON public.oauth_code USING btree (expires_at);
 CREATE INDEX oauth_code_session ON public.oauth_code USING btree (session_id);
 CREATE INDEX oauth_code_user ON public.oauth_code USING btree (user_id);
+CREATE TRIGGER oauth_code_user_id_not_ended BEFORE INSERT ON public.oauth_code FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table passkey (
   id uuid not null,
@@ -1543,6 +1572,7 @@ create table passkey (
   constraint passkey_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 CREATE INDEX passkey_user ON public.passkey USING btree (user_id, id);
+CREATE TRIGGER passkey_user_id_not_ended BEFORE INSERT ON public.passkey FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table price (
   id uuid not null,
@@ -1586,6 +1616,7 @@ create table recovery_code (
   constraint recovery_code_pkey PRIMARY KEY (user_id, code_hash),
   constraint recovery_code_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
+CREATE TRIGGER recovery_code_user_id_not_ended BEFORE INSERT ON public.recovery_code FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table refresh_token (
   id uuid not null,
@@ -1897,6 +1928,7 @@ create table secret (
   updated_at timestamp with time zone not null default clock_timestamp(),
   constraint secret_pkey PRIMARY KEY (owner_id, name)
 );
+CREATE TRIGGER secret_owner_id_not_ended BEFORE INSERT ON public.secret FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
 
 create table signing_key (
   kid text not null,
@@ -1938,6 +1970,7 @@ create table team_member (
 CREATE INDEX team_member_added_by ON public.team_member USING btree (added_by);
 CREATE INDEX team_member_user ON public.team_member USING btree (user_id, team_id);
 CREATE TRIGGER team_member_changed AFTER INSERT OR DELETE OR UPDATE ON public.team_member FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER team_member_user_id_not_ended BEFORE INSERT ON public.team_member FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table team_move (
   workflow_id uuid not null,
@@ -2091,6 +2124,7 @@ create table user_identity (
 CREATE UNIQUE INDEX user_identity_external ON public.user_identity USING btree (issuer_id, external_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX user_identity_issued ON public.user_identity USING gin (issued_names, issued_ids);
 CREATE UNIQUE INDEX user_identity_user_name ON public.user_identity USING btree (issuer_id, lower(user_name)) WHERE ((user_name IS NOT NULL) AND (removed_at IS NULL));
+CREATE TRIGGER user_identity_user_id_not_ended BEFORE INSERT ON public.user_identity FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table user_preferences (
   user_id uuid not null,
@@ -2099,6 +2133,7 @@ create table user_preferences (
   constraint user_preferences_pkey PRIMARY KEY (user_id),
   constraint user_preferences_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
+CREATE TRIGGER user_preferences_user_id_not_ended BEFORE INSERT ON public.user_preferences FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table user_totp (
   user_id uuid not null,
@@ -2109,6 +2144,7 @@ create table user_totp (
   constraint user_totp_pkey PRIMARY KEY (user_id),
   constraint user_totp_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
+CREATE TRIGGER user_totp_user_id_not_ended BEFORE INSERT ON public.user_totp FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
 create table webhook (
   id uuid not null,
@@ -2141,6 +2177,7 @@ create table worker_token (
 );
 CREATE INDEX worker_token_owner ON public.worker_token USING btree (owner_id);
 CREATE TRIGGER worker_token_deleted AFTER DELETE ON public.worker_token FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER worker_token_owner_id_not_ended BEFORE INSERT ON public.worker_token FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
 
 create table worker_token_agent (
   token_id uuid not null,
@@ -2187,6 +2224,8 @@ CREATE INDEX workflow_team ON public.workflow USING btree (team_id) WHERE (team_
 CREATE INDEX workflow_tool_name ON public.workflow USING btree ("right"((id)::text, 12));
 CREATE INDEX workflow_with_budget ON public.workflow USING btree (owner_id, id) WHERE (budget IS NOT NULL);
 CREATE TRIGGER workflow_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.workflow FOR EACH ROW EXECUTE FUNCTION follow_budget('workflow');
+CREATE TRIGGER workflow_owner_id_given BEFORE UPDATE OF owner_id ON public.workflow FOR EACH ROW WHEN (((new.owner_id IS DISTINCT FROM old.owner_id) AND (new.owner_id IS NOT NULL))) EXECUTE FUNCTION refuse_ended_account('owner_id');
+CREATE TRIGGER workflow_owner_id_not_ended BEFORE INSERT ON public.workflow FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
 
 create table workflow_revision (
   workflow_id uuid not null,
@@ -2297,6 +2336,7 @@ create table write_pause (
 -- function quota_of(p_holder uuid, p_name text) returns bigint
 -- function read_log(p_tx xid8, p_gpos bigint, p_limit integer) returns TABLE(oldest text, behind boolean, tx text, gpos text, run_id uuid, seq integer, type text, at timestamp with time zone, level text, task text, message text, data json, run_owner_id uuid, run_team_id uuid, run_is_child boolean, run_is_open boolean, workflow_id uuid, workflow_name text)
 -- function read_traced_log(p_tx xid8, p_gpos bigint, p_limit integer, p_ends text[]) returns TABLE(oldest text, tx text, gpos text, run_id uuid, type text, task text, traceparent text, visit integer)
+-- function refuse_ended_account() returns trigger
 -- function remove_run_log() returns trigger
 -- function rights_held(principal uuid) returns uuid[]
 -- function roll_budget(p_subject uuid) returns void

@@ -50,13 +50,13 @@ const TRANSPORT_ERRORS: Partial<Record<ErrorKind, TransportError>> = {
 const PROTOCOL_CODES = new Set(['task_not_found', 'content_type_not_supported']);
 
 /**
- * The error as an AppError if it is one, or if it is transient (database unavailable, serialization
- * conflict).
+ * The error as an AppError if it is one, if it is transient (database unavailable, serialization conflict),
+ * or if the caller's account has ended meanwhile.
  */
 function knownError(error: unknown): AppError | null {
   if (error instanceof AppError) return error;
   const known = toAppError(error);
-  return known?.kind === 'unavailable' ? known : null;
+  return known?.kind === 'unavailable' || known?.kind === 'unauthorized' ? known : null;
 }
 
 /** Status of an error that A2A does not define. Undefined for A2A errors and for internal errors. */

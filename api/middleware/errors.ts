@@ -6,7 +6,7 @@ import type { Context, Middleware } from 'koa';
 
 import type { Logger } from '../../config/logger.ts';
 import { lastAdmin } from '../../domain/auth/local-admins.ts';
-import { AppError, badRequest, OAuthError, type ErrorKind } from '../../domain/errors.ts';
+import { AppError, badRequest, conflict, OAuthError, type ErrorKind } from '../../domain/errors.ts';
 import { FileStoreUnavailable } from '../../domain/files/ports.ts';
 import { TemporalUnavailable } from '../../domain/ports.ts';
 import { OVERLOADED } from '../load-guard.ts';
@@ -42,7 +42,7 @@ export function errorsMiddleware(logger: Logger): Middleware {
     try {
       await next();
     } catch (error) {
-      sendProblem(ctx, toAppError(error), error, logger);
+      sendProblem(ctx, toAppError(error, ctx.state['actor']?.id), error, logger);
     }
   };
 }
@@ -104,9 +104,9 @@ function detailOf({ detail, errors }: AppError): string {
 
 /**
  * Converts known errors, including an unavailable server and lost conflicts. Null for an unknown error, which
- * becomes a 500.
+ * becomes a 500. `caller`: their id, if somebody else's account may have ended.
  */
-export function toAppError(error: unknown): AppError | null {
+export function toAppError(error: unknown, caller?: string): AppError | null {
   if (error instanceof AppError) {
     return error;
   }
@@ -133,6 +133,7 @@ export function toAppError(error: unknown): AppError | null {
     return new AppError('conflict', 'already_exists', 'Another record already has this name.');
   }
   if (code === 'CZA01') return lastAdmin();
+  if (code === 'CZE01') return accountEnded(error, caller);
   // Of numbers and times.
   if (code === '22003' || code === '22007' || code === '22008') {
     return badRequest(NOT_STORABLE, 'A number or a time of the request is beyond what can be stored.');
@@ -143,6 +144,16 @@ export function toAppError(error: unknown): AppError | null {
     });
   }
   return null;
+}
+
+/** What the database refuses (`refuse_ended_account`, `admit_run`). Its detail is the id of the account. */
+function accountEnded(error: unknown, caller: string | undefined): AppError {
+  const ended = error instanceof Error && 'detail' in error ? error.detail : caller;
+  if (caller !== undefined && ended !== caller)
+    return conflict('account_ended', 'The account that this is for was erased.');
+  return new AppError('unauthorized', 'invalid_token', 'Your account was disabled or erased.', {
+    headers: { 'WWW-Authenticate': 'Bearer realm="cadenza", error="invalid_token"' },
+  });
 }
 
 /** Messages of pg for connection failures, which have no error code. */

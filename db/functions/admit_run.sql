@@ -3,7 +3,8 @@
 -- the team replace them. A run that another one has started (`p_is_child`) does not count for the minute.
 --
 -- The result is {counts: [{holder, minute}]}, for `run_rate`, or {quota, scope, limit, own} of what refuses
--- it. Always in the order user, team, platform, so that two starts never wait for each other.
+-- it. Always in the order user, team, platform, so that two starts never wait for each other. The account is
+-- held as its reference would hold it at the end: one that was erased owns no new run (`refuse_ended_account`).
 create or replace function admit_run(p_owner uuid, p_team uuid, p_is_child boolean, p_limits jsonb)
 returns jsonb
 language plpgsql set enable_seqscan = off as $$
@@ -11,6 +12,7 @@ declare
   holders uuid[] := array[p_owner, p_team, '00000000-0000-0000-0000-000000000000'];
   scopes text[] := array['user', 'team', 'platform'];
   own jsonb;
+  erased timestamptz;
   live bigint;
   rate bigint;
   held jsonb;
@@ -20,7 +22,10 @@ begin
     continue when holders[i] is null;
     own := null;
     if i = 1 then
-      select quotas into own from user_account where id = p_owner;
+      select quotas, erased_at into own, erased from user_account where id = p_owner for key share;
+      if erased is not null then
+        raise exception 'the account % has ended', p_owner using errcode = 'CZE01', detail = p_owner::text;
+      end if;
     elsif i = 2 then
       select quotas into own from team where id = p_team;
     end if;

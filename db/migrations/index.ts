@@ -85,6 +85,7 @@ import { Migration202611291039FiltersAlone } from './202611291039-filters-alone.
 import { Migration202611291040FewerIndexEntries } from './202611291040-fewer-index-entries.ts';
 import { Migration202611291510HoldsByClaim } from './202611291510-holds-by-claim.ts';
 import { Migration202611291612AttachedFiles } from './202611291612-attached-files.ts';
+import { Migration202611291926EndedAccounts } from './202611291926-ended-accounts.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -170,6 +171,7 @@ export const migrations = [
   { name: '202611291040-fewer-index-entries', class: Migration202611291040FewerIndexEntries },
   { name: '202611291510-holds-by-claim', class: Migration202611291510HoldsByClaim },
   { name: '202611291612-attached-files', class: Migration202611291612AttachedFiles },
+  { name: '202611291926-ended-accounts', class: Migration202611291926EndedAccounts },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -94,6 +94,11 @@ export async function getUser(em: EntityManager, id: string, lock = false): Prom
   return user;
 }
 
+/** Before the user is locked: a user that was read earlier would not be read anew. @throws 404 */
+export async function checkUserExists(em: EntityManager, id: string): Promise<void> {
+  if ((await em.count(UserAccount, { id })) === 0) throw notFound('user');
+}
+
 /** Changes a locked user. A new password or a new status ends all sessions. */
 export async function updateUser(
   em: EntityManager,

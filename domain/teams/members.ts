@@ -93,17 +93,25 @@ export async function removeMember(
  * @returns the number of memberships
  */
 export async function leaveAllTeams(em: EntityManager, actor: Actor, userId: string): Promise<number> {
+  const teams = await lockTeamsOf(em, userId);
+  const left = await em.execute<object[]>('delete from team_member where user_id = ? returning 1', [userId]);
+  for (const { id } of teams) await handOverInTeam(em, actor, id, userId);
+  return left.length;
+}
+
+/**
+ * Locks the teams of somebody, and those for which they made anything. Call it before the account is locked,
+ * too: whoever makes something for a team holds the team first.
+ */
+export async function lockTeamsOf(em: EntityManager, userId: string): Promise<{ id: string }[]> {
   const made = [...MADE_FOR_TEAMS, 'workflow'].map(
     (table) => `union select team_id from ${table} where owner_id = ? and team_id is not null`,
   );
-  const teams = await em.execute<{ id: string }[]>(
+  return em.execute<{ id: string }[]>(
     `select id from team where id in (select team_id from team_member where user_id = ? ${made.join(' ')})
       order by id for update`,
     [userId, ...made.map(() => userId)],
   );
-  const left = await em.execute<object[]>('delete from team_member where user_id = ? returning 1', [userId]);
-  for (const { id } of teams) await handOverInTeam(em, actor, id, userId);
-  return left.length;
 }
 
 async function handOverInTeam(

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import type { UserAccount } from '../../../db/entities/user-account.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { checkFreshLogin } from '../../../domain/auth/clients.ts';
-import { getUser } from '../../../domain/auth/users.ts';
+import { checkUserExists, getUser } from '../../../domain/auth/users.ts';
 import { invalid } from '../../../domain/errors.ts';
 import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
 import { planTexts } from '../../../domain/privacy/erase-texts.ts';
@@ -23,6 +23,7 @@ import {
   retryHistories,
 } from '../../../domain/privacy/histories.ts';
 import { personalData, type PersonalRecord } from '../../../domain/privacy/export.ts';
+import { lockTeamsOf } from '../../../domain/teams/members.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint, type EndpointResponse } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
@@ -155,11 +156,13 @@ function eraseEndpoint({ orm, files, temporal }: AppDeps): Endpoint {
     responses: { 200: erasureRecord, 202: erasureRecord },
     errors: [401, 409],
     handler: async (c) => {
-      const user = await getUser(c.em, c.params.id, true);
+      await checkUserExists(c.em, c.params.id);
       checkFreshLogin(claimsOf(c.ctx));
       c.checkSyntax();
       const given = c.readBody();
       const isDry = 'value' in given && given.value.dry_run;
+      if (!isDry) await lockTeamsOf(c.em, c.params.id);
+      const user = await getUser(c.em, c.params.id, true);
       if (!isDry) await checkErasable(c.em, c.actor, user);
       const { runs, free_text: freeText, confirm } = c.body;
       if (isDry) {

@@ -362,7 +362,7 @@ test('an erasure that is killed goes on where it was, whoever continues it, and 
 });
 
 test('what a request that was under way adds to kinds that were removed already goes as well', async () => {
-  const { user } = await person('Late.Request');
+  const { user, taskId } = await person('Late.Request');
   await fork().transactional(async (em) => {
     const actor = { id: boss.id, username: boss.username, roles: boss.roles, groups: [] };
     await beginErasure(em, actor, await getUser(em, user.id, true), KEEP);
@@ -391,14 +391,17 @@ test('what a request that was under way adds to kinds that were removed already 
     await oneBatch();
   }
   expect(await isRemoving()).toBe(true);
-  await rows(`insert into user_preferences (user_id, content, version) values (?, '{}', 1)`, [user.id]);
+  await rows(
+    `insert into notification (id, user_id, kind, task_id, notice_id) values (?, ?, 'mentioned', ?, 2)`,
+    [uuidv7(), user.id, taskId],
+  );
   const before = Number((await state())?.position);
   await oneBatch();
   expect(Number((await state())?.position)).toBeGreaterThan(before);
   await continueErasures({ fork, files }, 60_000);
   expect((await admin.get(`/users/${user.id}/erasure`)).body).toMatchObject({
     status: 'done',
-    removed: { preferences: 1 },
+    removed: { notifications: 2 },
   });
 });
 
