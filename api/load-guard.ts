@@ -71,6 +71,8 @@ export interface LoadGuard {
   readonly load: Load;
   /** @throws 503 `overloaded` with `Retry-After` */
   check(): void;
+  /** The same for a body of this size so far. @throws 503 `overloaded` */
+  checkBody(bytes: number): void;
   middleware: Middleware;
   stop(): void;
 }
@@ -88,6 +90,7 @@ export interface LoadGuardOptions {
 export const NO_GUARD: LoadGuard = {
   load: 'ok',
   check: () => {},
+  checkBody: () => {},
   middleware: (_ctx, next) => next(),
   stop: () => {},
 };
@@ -110,6 +113,10 @@ export function createLoadGuard({ logger, memoryMib, maxLateMs, endStreams }: Lo
     if (load !== 'ok' && measured.memory >= STRAINED_FROM) endStreams(ENDED_PART);
   }, MEASURE_MS);
   timer.unref();
+  const checkBody = (bytes: number): void => {
+    if (meter.load === 'overloaded' || (meter.load === 'strained' && bytes >= LARGE_BYTES))
+      throw overloaded();
+  };
   return {
     get load() {
       return meter.load;
@@ -117,10 +124,10 @@ export function createLoadGuard({ logger, memoryMib, maxLateMs, endStreams }: Lo
     check() {
       if (meter.load === 'overloaded') throw overloaded();
     },
+    checkBody,
     middleware: (ctx, next) => {
       if (meter.load === 'ok' || PROBES.test(ctx.path)) return next();
-      const isLarge = ctx.get('transfer-encoding') !== '' || Number(ctx.get('content-length')) >= LARGE_BYTES;
-      if (meter.load === 'overloaded' || isLarge) throw overloaded();
+      checkBody(ctx.get('transfer-encoding') === '' ? Number(ctx.get('content-length')) : Infinity);
       return next();
     },
     stop: () => clearInterval(timer),

@@ -1,14 +1,17 @@
 /**
  * Authenticates gRPC calls by their metadata, before any byte of the message is read. Unauthenticated clients
  * therefore hold no more memory than one HTTP/2 window. Authenticated clients must send the message within a
- * time limit, and a user has few messages received at once.
+ * time limit, and a user has few messages received at once. What HTTP limits is limited here too: calls under
+ * way, bytes in memory, time of the process, answers that nobody reads.
  */
 import {
   ServerInterceptingCall,
+  Metadata,
   status as grpcCode,
-  type Metadata,
+  type ServerInterceptingCallInterface,
   type ServerInterceptor,
 } from '@grpc/grpc-js';
+import type { ServerHttp2Stream } from 'node:http2';
 import { v7 as uuidv7 } from 'uuid';
 
 import { actorOfClaims } from '../../domain/auth/access-token.ts';
@@ -21,82 +24,141 @@ import type { AppDeps } from '../deps.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
 import { writesPaused } from '../middleware/write-pause.ts';
 import type { SessionOpener } from '../streams/live-sessions.ts';
+import type { ReceivedMessage } from './grpc-definition.ts';
 import { grpcStatus } from './grpc-errors.ts';
-import { createReceivingSlots } from './receiving-slots.ts';
+import { cutIfUnread, streamOf } from './grpc-stream.ts';
+import { OpenCall } from './open-call.ts';
+import { createReceivingSlots, type ReceivingSlots } from './receiving-slots.ts';
 
-/** Admitted callers by the metadata object of their call. Only admission and the call share that object. */
-const admitted = new WeakMap<Metadata, SessionOpener>();
+/** Admitted calls by their metadata object. Only admission and the call share that object. */
+const admitted = new WeakMap<Metadata, OpenCall>();
 
-/** The caller that was admitted with this metadata. */
-export function admittedCaller(metadata: Metadata): SessionOpener {
-  const opener = admitted.get(metadata);
-  if (!opener) throw new Error('a gRPC call bypassed admission');
-  return opener;
+/** The call that was admitted with this metadata. */
+export function admittedCall(metadata: Metadata): OpenCall {
+  const call = admitted.get(metadata);
+  if (!call) throw new Error('a gRPC call bypassed admission');
+  return call;
+}
+
+export interface AdmissionLimits {
+  /** Ends the call with DEADLINE_EXCEEDED if the message has not arrived by then. */
+  receiveMs: number;
+  /** Ends the call of a client that reads nothing of its answer for so long. */
+  unreadMs: number;
 }
 
 /**
- * Checks 401, 429 and 403 in this order before the message is read. Ends the call with DEADLINE_EXCEEDED if
- * the message does not arrive within `receiveMs`.
+ * Checks 401, 429 and 403 in this order before the message is read, and the bounds of the message before it
+ * is decoded.
  */
-export function grpcAdmission(deps: AppDeps, receiveMs: number): ServerInterceptor {
+export function grpcAdmission(deps: AppDeps, limits: AdmissionLimits): ServerInterceptor {
   const slots = createReceivingSlots();
-  return (method, call) => {
-    let timer: NodeJS.Timeout | undefined;
-    let releaseSlot: (() => void) | undefined;
-    let cancelled = false;
-    const received = (): void => {
-      clearTimeout(timer);
-      releaseSlot?.();
-    };
-    const refuse = (metadata: Metadata, error: unknown): void => {
-      const status = grpcStatus(error);
-      const requestId = requestIdOf(metadata);
-      if (!(error instanceof AppError))
-        deps.logger.error({ err: error, request_id: requestId }, 'gRPC call failed');
-      deps.logger.info(
-        { request_id: requestId, method: 'gRPC', path: method.path, status: String(status.code) },
-        'request',
-      );
-      const trailers = status.metadata?.clone();
-      trailers?.set('x-request-id', requestId);
-      call.sendStatus({
-        code: status.code ?? grpcCode.UNKNOWN,
-        details: status.details ?? '',
-        metadata: trailers ?? null,
-      });
-    };
+  return ({ path }, call) => {
+    const admission = new Admission({ deps, limits, slots, path, call });
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
-          onReceiveMetadata(metadata, proceed) {
-            void admit(deps, { metadata, peer: call.getPeer(), path: method.path }).then(
-              (opener) => {
-                if (cancelled) return;
-                admitted.set(metadata, opener);
-                timer = setTimeout(() => {
-                  releaseSlot?.();
-                  call.sendStatus({
-                    code: grpcCode.DEADLINE_EXCEEDED,
-                    details: `The message did not arrive within ${receiveMs / 1_000} s.`,
-                    metadata: null,
-                  });
-                }, receiveMs).unref();
-                releaseSlot = slots.take(opener.actor.id, () => proceed(metadata));
-              },
-              (error: unknown) => refuse(metadata, error),
-            );
-          },
+          onReceiveMetadata: (metadata, proceed) => void admission.admit(metadata, proceed),
+          onReceiveMessage: (message: ReceivedMessage, proceed) => void admission.decode(message, proceed),
           onReceiveHalfClose(proceed) {
-            received();
+            admission.received();
             proceed();
           },
-          onCancel() {
-            cancelled = true;
-            received();
-          },
+          onCancel: () => admission.cancel(),
         }),
     });
   };
+}
+
+interface Admitting {
+  deps: AppDeps;
+  limits: AdmissionLimits;
+  slots: ReceivingSlots;
+  path: string;
+  call: ServerInterceptingCallInterface;
+}
+
+/** Of one call, until its message has arrived. */
+class Admission {
+  readonly #about: Admitting;
+  readonly #stream: ServerHttp2Stream;
+  #metadata = new Metadata();
+  #open: OpenCall | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #releaseSlot: (() => void) | undefined;
+  #isOver = false;
+
+  constructor(about: Admitting) {
+    this.#about = about;
+    this.#stream = streamOf(about.call);
+  }
+
+  async admit(metadata: Metadata, proceed: (metadata: Metadata) => void): Promise<void> {
+    const { deps, limits, slots, path, call } = this.#about;
+    this.#metadata = metadata;
+    cutIfUnread(this.#stream, limits.unreadMs);
+    try {
+      const { opener, leave } = await admit(deps, { metadata, peer: call.getPeer(), path });
+      const open = new OpenCall({ load: deps.load, stream: this.#stream, opener, leave });
+      if (this.#isOver) return;
+      this.#open = open;
+      open.receive((error) => this.#refuse(error));
+      admitted.set(metadata, open);
+      this.#timer = setTimeout(() => this.#endLate(), limits.receiveMs).unref();
+      this.#releaseSlot = slots.take(opener.actor.id, () => proceed(metadata));
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  async decode(message: ReceivedMessage, proceed: (decoded: object) => void): Promise<void> {
+    const open = this.#open;
+    if (!open) return;
+    try {
+      await open.turnFor(message);
+      if (!this.#isOver) proceed(open.measure(() => message.decode()));
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  received(): void {
+    clearTimeout(this.#timer);
+    this.#releaseSlot?.();
+  }
+
+  cancel(): void {
+    this.#isOver = true;
+    this.received();
+  }
+
+  #endLate(): void {
+    const { limits, call } = this.#about;
+    this.cancel();
+    call.sendStatus({
+      code: grpcCode.DEADLINE_EXCEEDED,
+      details: `The message did not arrive within ${limits.receiveMs / 1_000} s.`,
+      metadata: null,
+    });
+  }
+
+  #refuse(error: unknown): void {
+    if (this.#isOver) return;
+    this.cancel();
+    const { deps, path, call } = this.#about;
+    const status = grpcStatus(error);
+    const requestId = requestIdOf(this.#metadata);
+    if (!(error instanceof AppError))
+      deps.logger.error({ err: error, request_id: requestId }, 'gRPC call failed');
+    deps.logger.info({ request_id: requestId, method: 'gRPC', path, status: String(status.code) }, 'request');
+    const trailers = status.metadata?.clone();
+    trailers?.set('x-request-id', requestId);
+    call.sendStatus({
+      code: status.code ?? grpcCode.UNKNOWN,
+      details: status.details ?? '',
+      metadata: trailers ?? null,
+    });
+  }
 }
 
 /** Methods that change nothing, which go on while writes are paused. */
@@ -105,7 +167,7 @@ const READS = /\/(?:Get|List|Subscribe)\w*$/;
 async function admit(
   deps: AppDeps,
   { metadata, peer, path }: { metadata: Metadata; peer: string; path: string },
-): Promise<SessionOpener> {
+): Promise<{ opener: SessionOpener; leave: () => void }> {
   deps.load.check();
   const pause = READS.test(path) ? null : await deps.writePause.current();
   if (pause !== null) throw writesPaused(pause);
@@ -124,9 +186,15 @@ async function admit(
     throw new AppError('unauthorized', 'invalid_token', 'The access token is invalid or has expired.');
   }
   const { actor, claims } = caller;
-  await countRequest(() => deps.orm.em.fork(), actor, deps.env.RATE_LIMIT_PER_MINUTE);
-  if (!hasRole(actor, 'viewer')) throw forbidden('This requires the role viewer.', 'role_required');
-  return { claims, actor, ip };
+  const leave = deps.requestsAtOnce.enter(actor.id);
+  try {
+    await countRequest(() => deps.orm.em.fork(), actor, deps.env.RATE_LIMIT_PER_MINUTE);
+    if (!hasRole(actor, 'viewer')) throw forbidden('This requires the role viewer.', 'role_required');
+    return { opener: { claims, actor, ip }, leave };
+  } catch (error) {
+    leave();
+    throw error;
+  }
 }
 
 async function callerOf(deps: AppDeps, token: string, ip: string): Promise<Caller | null> {

@@ -3,12 +3,11 @@ import { VersionNotSupportedError } from '@a2a-js/sdk/errors';
 import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 
 import { findA2AAgent } from '../../domain/a2a/agent.ts';
-import { badRequest, notFound } from '../../domain/errors.ts';
+import { notFound } from '../../domain/errors.ts';
 import { originOfCaller } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { extensionsNamed, type A2ACall } from './call.ts';
-import { admittedCaller, first } from './grpc-admission.ts';
-import { MALFORMED } from './grpc-definition.ts';
+import { admittedCall, first } from './grpc-admission.ts';
 import { checkValues } from './grpc-values.ts';
 import { readVersion } from './version.ts';
 
@@ -21,18 +20,17 @@ type ServerCall = ServerUnaryCall<TenantRequest, unknown> | ServerWritableStream
 
 /**
  * The caller was authenticated by `grpcAdmission`.
- * @throws AppError or A2AError: malformed message, unsupported version, unknown agent, in this order
+ * @throws AppError or A2AError: values that JSON has not, unsupported version, unknown agent, in this order
  */
 export async function grpcCall(
   deps: AppDeps,
   { metadata, request }: ServerCall,
   about: { requestId: string; signal: AbortSignal },
 ): Promise<A2ACall> {
-  const opener = admittedCaller(metadata);
+  const call = admittedCall(metadata);
+  const { opener } = call;
   const { actor } = opener;
-  if (request === MALFORMED)
-    throw badRequest('malformed_body', 'The message does not have the type that the method expects.');
-  checkValues(request);
+  call.measure(() => checkValues(request));
   if (readVersion(first(metadata, 'a2a-version')) !== '1.0')
     throw new VersionNotSupportedError('gRPC supports A2A 1.0 only: send the metadata a2a-version: 1.0.');
   const agentId = request.tenant || deps.env.A2A_DEFAULT_AGENT;
@@ -46,8 +44,12 @@ export async function grpcCall(
       userAgent: first(metadata, 'user-agent') || null,
       requestId: about.requestId,
     },
-    openSession: (kind) =>
-      kind === 'stream' ? deps.sessions.openStream(opener) : deps.sessions.openWait(opener),
+    openSession(kind) {
+      if (kind === 'wait') return deps.sessions.openWait(opener);
+      const session = deps.sessions.openStream(opener);
+      call.cutAfter(session.signal);
+      return session;
+    },
     target: await findA2AAgent(deps.orm.em.fork(), actor, agentId),
     version: '1.0',
     extensions: extensionsNamed(metadata.get('a2a-extensions').map(String).join(',')),

@@ -25,6 +25,8 @@ const OPTIONS = {
 
 /** Time for the largest message at 2 Mbit/s. */
 const RECEIVE_MS = 60_000;
+/** As over HTTP. */
+const UNREAD_MS = 60_000;
 
 export interface GrpcAddress {
   host: string;
@@ -32,6 +34,8 @@ export interface GrpcAddress {
   port: number;
   /** Time limit for receiving one message. */
   receiveMs?: number;
+  /** How long a client may leave what it is sent unread. */
+  unreadMs?: number;
 }
 
 export interface GrpcServer {
@@ -45,9 +49,9 @@ export interface GrpcServer {
  */
 export async function listenGrpc(
   deps: AppDeps,
-  { host, port, receiveMs = RECEIVE_MS }: GrpcAddress,
+  { host, port, receiveMs = RECEIVE_MS, unreadMs = UNREAD_MS }: GrpcAddress,
 ): Promise<GrpcServer> {
-  const server = new Server({ ...OPTIONS, interceptors: [grpcAdmission(deps, receiveMs)] });
+  const server = new Server({ ...OPTIONS, interceptors: [grpcAdmission(deps, { receiveMs, unreadMs })] });
   server.addService(grpcDefinition, grpcService(deps));
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(

@@ -31,7 +31,7 @@ import { isInterruptedState, isTerminalState } from '../../contracts/a2a/objects
 import { contextOfCaller, inSpan, SpanKind } from '../../tracing/context.ts';
 import type { AppDeps } from '../deps.ts';
 import { activeExtensions, type A2ACall } from './call.ts';
-import { first, requestIdOf } from './grpc-admission.ts';
+import { admittedCall, first, requestIdOf } from './grpc-admission.ts';
 import { grpcCall, type TenantRequest } from './grpc-call.ts';
 import { grpcStatus, stoppingStatus } from './grpc-errors.ts';
 import { createRequestHandler } from './request-handler.ts';
@@ -102,7 +102,7 @@ function unary<Request extends TenantRequest>(
 ): handleUnaryCall<Request, object> {
   return (call, callback) => {
     void handled(deps, call, async (a2a, context) =>
-      answer(createRequestHandler(a2a), call.request, context),
+      admittedCall(call.metadata).measure(() => answer(createRequestHandler(a2a), call.request, context)),
     ).then(
       (result) => callback(null, result),
       (error: unknown) => callback(grpcStatus(error)),
@@ -155,6 +155,7 @@ async function answered<Request extends TenantRequest, T>(
   work: (a2a: A2ACall, context: ServerCallContext) => Promise<T>,
 ): Promise<T> {
   const startedMs = performance.now();
+  const end = admittedCall(call.metadata).begin();
   const cancelled = new AbortController();
   call.on('cancelled', () => cancelled.abort());
   if (call.cancelled) cancelled.abort();
@@ -186,6 +187,7 @@ async function answered<Request extends TenantRequest, T>(
       deps.logger.error({ err: cause, request_id: requestId }, 'gRPC call failed');
     throw cause;
   } finally {
+    end();
     const durationMs = Math.round(performance.now() - startedMs);
     deps.logger.info(
       {

@@ -2,7 +2,7 @@
  * Checks gRPC requests for values that JSON cannot represent, or that the HTTP bindings reject when they
  * parse the body.
  */
-import { badRequest } from '../../domain/errors.ts';
+import { badRequest, type AppError } from '../../domain/errors.ts';
 
 /** About the depth limit of JSON bodies; the envelopes differ a little. */
 const MAX_DEPTH = 64;
@@ -11,8 +11,7 @@ const MAX_DEPTH = 64;
 export function checkValues(request: object): void {
   let level: unknown[] = [request];
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH)
-      throw badRequest('too_deep', `The message is nested deeper than ${MAX_DEPTH} levels.`);
+    if (depth > MAX_DEPTH) throw tooDeep();
     const next: unknown[] = [];
     for (const value of level) {
       if (typeof value === 'number' && !Number.isFinite(value))
@@ -23,4 +22,8 @@ export function checkValues(request: object): void {
     }
     level = next;
   }
+}
+
+export function tooDeep(): AppError {
+  return badRequest('too_deep', `The message is nested deeper than ${MAX_DEPTH} levels.`);
 }

@@ -6,7 +6,7 @@ import type { Message, SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 
 import type { Scope } from '../../contracts/scopes.ts';
-import { AppError, invalid } from '../../domain/errors.ts';
+import { AppError, invalid, MAX_LISTED_ERRORS, type FieldError } from '../../domain/errors.ts';
 import { isStorable } from '../middleware/body.ts';
 import { requireScope } from '../scopes.ts';
 import type { A2ACall } from './call.ts';
@@ -71,24 +71,21 @@ export function guarded(call: A2ACall, handler: A2ARequestHandler): A2ARequestHa
 /** Ids, tokens and file names become text columns, which cannot store NUL or a lone surrogate. @throws 422 */
 function checkNames(params: object): void {
   const message: Partial<Message> = ('message' in params && (params as SendMessageRequest).message) || {};
-  const all = [
-    ...texts(params, ''),
-    ...texts(message, '/message'),
-    ...(message.parts ?? []).flatMap((part, index) => texts(part, `/message/parts/${index}`)),
-  ];
-  const bad = all.filter(([, value]) => !isStorable(value));
-  if (bad.length > 0)
-    throw invalid(
-      bad.map(([pointer]) => ({
-        pointer,
+  const errors: FieldError[] = [];
+  const check = (object: object, pointer: string): void => {
+    for (const [name, value] of Object.entries(object)) {
+      if (errors.length > MAX_LISTED_ERRORS) return;
+      if (typeof value !== 'string' || isStorable(value)) continue;
+      const at = `${pointer}/${name}`;
+      errors.push({
+        pointer: at,
         code: 'invalid_characters',
-        message: `${pointer.slice(1)} contains a NUL character or an unpaired surrogate`,
-      })),
-    );
-}
-
-function texts(object: object, pointer: string): [pointer: string, value: string][] {
-  return Object.entries(object).flatMap(([name, value]) =>
-    typeof value === 'string' ? [[`${pointer}/${name}`, value]] : [],
-  );
+        message: `${at.slice(1)} contains a NUL character or an unpaired surrogate`,
+      });
+    }
+  };
+  check(params, '');
+  check(message, '/message');
+  (message.parts ?? []).forEach((part, index) => check(part, `/message/parts/${index}`));
+  if (errors.length > 0) throw invalid(errors);
 }

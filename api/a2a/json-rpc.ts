@@ -10,10 +10,13 @@ import type { Context } from 'koa';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { WireVersion } from '../../contracts/a2a/objects.ts';
 import { AppError } from '../../domain/errors.ts';
+import type { Measure } from '../../domain/measure.ts';
 import { decodeText, parseJson, type RawBody } from '../middleware/body.ts';
 import type { A2ACall } from './call.ts';
 import { causeOf, jsonRpcError, jsonRpcStatus, type JsonRpcError } from './errors.ts';
 import { checkLegacyParams } from './legacy-params.ts';
+import { A2A_JSON_BOUNDS } from './limits.ts';
+import { checkListBounds } from './list-bounds.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { sendEvents } from './sse.ts';
 import { requestedVersion } from './version.ts';
@@ -51,7 +54,7 @@ export async function answerJsonRpc(
   if ('error' in checked) return sendRpcError(ctx, 200, rpc.id, checked.error);
   const call = makeCall(checked.version);
   try {
-    await answerCall(ctx, rpc, call);
+    await answerCall(ctx, rpc, call, raw.turn.measure);
   } catch (error) {
     const cause = causeOf(call, error);
     sendRpcError(ctx, jsonRpcStatus(cause), rpc.id, jsonRpcError(cause, call.version));
@@ -72,9 +75,11 @@ function checkMethod(ctx: Context, rpc: Rpc): { version: WireVersion } | { error
   }
 }
 
-async function answerCall(ctx: Context, rpc: Rpc, call: A2ACall): Promise<void> {
+async function answerCall(ctx: Context, rpc: Rpc, call: A2ACall, measure: Measure): Promise<void> {
   const { version } = call;
-  if (version === '0.3') checkLegacyParams(rpc.method, rpc.params ?? {});
+  const params = rpc.params ?? {};
+  measure(() => checkListBounds(params));
+  if (version === '0.3') checkLegacyParams(rpc.method, params);
   const handler = createRequestHandler(call);
   const transport =
     version === '1.0' ? new JsonRpcTransportHandler(handler) : new LegacyJsonRpcTransportHandler(handler);
@@ -83,7 +88,8 @@ async function answerCall(ctx: Context, rpc: Rpc, call: A2ACall): Promise<void> 
     user: { isAuthenticated: true, userName: call.actor.username },
     requestedVersion: version,
   });
-  const answer = await transport.handle({ ...rpc }, context);
+  // Of what is not awaited: the codecs.
+  const answer = await measure(() => transport.handle({ ...rpc }, context));
   if (Symbol.asyncIterator in answer) await answerStream(ctx, rpc, call, answer);
   else if (answer.error === undefined) sendJson(ctx, 200, answer);
   // The assertion holds: the SDK's errors have a code and a message.
@@ -151,7 +157,7 @@ async function* markFinalEvent(
 function parseRpc(text: string): { rpc: Rpc } | { id: RpcId; error: JsonRpcError } {
   let value: unknown;
   try {
-    value = parseJson(text);
+    value = parseJson(text, false, A2A_JSON_BOUNDS);
   } catch (error) {
     const detail = error instanceof AppError ? error.detail : 'The body is not valid JSON.';
     return { id: null, error: { code: PARSE_ERROR, message: detail } };

@@ -3,13 +3,13 @@
  * instead of an internal error.
  */
 import { isRecord } from '../../contracts/is-record.ts';
-import { invalid, type FieldError } from '../../domain/errors.ts';
+import { invalid, MAX_LISTED_ERRORS, type FieldError } from '../../domain/errors.ts';
 import { HISTORY_LENGTH_RULE, isHistoryLength } from './methods/fields.ts';
 
 export function checkLegacyParams(method: string, params: Record<string, unknown>): void {
   const errors: FieldError[] = [];
   const requireThat = (condition: boolean, pointer: string, message: string): void => {
-    if (!condition) errors.push({ pointer, code: 'invalid', message });
+    if (!condition && errors.length <= MAX_LISTED_ERRORS) errors.push({ pointer, code: 'invalid', message });
   };
   switch (method) {
     case 'message/send':

@@ -9,6 +9,7 @@ import { anonymous, type Actor } from '../../domain/auth/actor.ts';
 import { findA2AAgent, type A2AAgent } from '../../domain/a2a/agent.ts';
 import type { WireVersion } from '../../contracts/a2a/objects.ts';
 import { AppError } from '../../domain/errors.ts';
+import { unmeasured, type Measure } from '../../domain/measure.ts';
 import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { authDeps } from '../middleware/auth-deps.ts';
@@ -22,7 +23,7 @@ import { sendCard, type SignedCards } from './card-routes.ts';
 import { answerDeliveries } from './deliveries.ts';
 import { jsonRpcError, jsonRpcStatus, restError } from './errors.ts';
 import { answerJsonRpc, sendRpcError } from './json-rpc.ts';
-import { A2A_BODY_LIMIT_BYTES } from './limits.ts';
+import { A2A_BODY_LIMIT_BYTES, A2A_JSON_BOUNDS } from './limits.ts';
 import { answerLegacyRest, matchLegacyRest, sendLegacy } from './rest-legacy.ts';
 import { answerRest, matchRest, sendRest } from './rest.ts';
 import { requestedVersion } from './version.ts';
@@ -106,7 +107,8 @@ async function dispatch(
         'Paths below /v1 are A2A 0.3: omit A2A-Version, or send 0.3 (1.0 has no /v1).',
       );
     const match = matchLegacyRest(ctx.method, rest);
-    await answerLegacyRest(ctx, match, await readRestBody(ctx), makeCall('0.3'));
+    const { body, measure } = await readRestBody(ctx);
+    await measure(() => answerLegacyRest(ctx, match, body, makeCall('0.3')));
     return;
   }
   if (await answerDeliveries(ctx, deps, target, rest)) return;
@@ -117,14 +119,21 @@ async function dispatch(
       'version_needed',
       'This path is A2A 1.0: send the header A2A-Version: 1.0 (0.3 is below /v1).',
     );
-  await answerRest(ctx, match, await readRestBody(ctx), makeCall('1.0'));
+  const { body, measure } = await readRestBody(ctx);
+  await measure(() => answerRest(ctx, match, body, makeCall('1.0')));
 }
 
-/** `{}` if there is no body. @throws 413, 415, 400, 429 */
-async function readRestBody(ctx: Context): Promise<unknown> {
-  if (ctx.method !== 'POST') return {};
+/**
+ * `{}` if there is no body. What is done with it until something is awaited, as by the codecs, is to be
+ * measured. @throws 413, 415, 400, 429
+ */
+async function readRestBody(ctx: Context): Promise<{ body: unknown; measure: Measure }> {
+  if (ctx.method !== 'POST') return { body: {}, measure: unmeasured };
   const raw = await readBody(ctx, ['application/json', 'application/a2a+json']);
-  return raw.bytes.length === 0 ? {} : raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
+  const { measure } = raw.turn;
+  const body =
+    raw.bytes.length === 0 ? {} : measure(() => parseJson(decodeText(raw.bytes), false, A2A_JSON_BOUNDS));
+  return { body, measure };
 }
 
 /** An empty body needs no media type. @throws 413, 415, 429 */

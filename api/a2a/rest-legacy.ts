@@ -22,6 +22,7 @@ import {
   taskToProto,
 } from './legacy-proto.ts';
 import { decodedOnce, encodedTwice, isPythonClient } from './python-files.ts';
+import { checkListBounds } from './list-bounds.ts';
 import { matchRoute, pathOf, type RestRoute, type RouteMatch } from './match-route.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { sendEvents } from './sse.ts';
@@ -86,6 +87,7 @@ export async function answerLegacyRest(
 ): Promise<void> {
   try {
     if (!isRecord(body)) throw badRequest('malformed_json', 'The body must be a JSON object.');
+    checkListBounds(body);
     const context = new ServerCallContext({
       requestedExtensions: [...call.extensions],
       user: { isAuthenticated: true, userName: call.actor.username },

@@ -20,6 +20,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { badRequest } from '../../domain/errors.ts';
 import type { A2ACall } from './call.ts';
 import { causeOf, restError } from './errors.ts';
+import { checkListBounds } from './list-bounds.ts';
 import { matchRoute, pathOf, type RestRoute, type RouteMatch } from './match-route.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { sendEvents } from './sse.ts';
@@ -98,6 +99,7 @@ export async function answerRest(
 ): Promise<void> {
   try {
     if (!isRecord(body)) throw badRequest('malformed_json', 'The body must be a JSON object.');
+    checkListBounds(body);
     const context = new ServerCallContext({
       requestedExtensions: [...call.extensions],
       user: { isAuthenticated: true, userName: call.actor.username },

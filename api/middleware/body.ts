@@ -27,7 +27,8 @@ export interface RawBody {
   turn: BodyTurn;
 }
 
-const bodyTurns = createBodyTurns(() => performance.now(), threadMs);
+/** Of the bodies of all callers, in whatever protocol they come. */
+export const bodyTurns = createBodyTurns(() => performance.now(), threadMs);
 
 /**
  * Reads the whole body.
@@ -136,12 +137,19 @@ export function decodeText(bytes: Buffer): string {
   }
 }
 
+/** How much JSON may hold; no limit by default. */
+export interface JsonBounds {
+  names?: number;
+  /** Of lists and objects, roughly. */
+  values?: number;
+}
+
 /**
  * @param takesYaml whether the same could be sent as YAML
- * @throws 400 for invalid JSON, and for JSON nested deeper than 64 levels
+ * @throws 400 for invalid JSON, for JSON nested deeper than 64 levels, and for more than the bounds
  */
-export function parseJson(source: string, takesYaml = false): unknown {
-  checkDepth(source);
+export function parseJson(source: string, takesYaml = false, bounds: JsonBounds = {}): unknown {
+  checkStructure(source, bounds);
   try {
     const value: unknown = JSON.parse(source);
     if (typeof value === 'object' && value !== null && !MAYBE_UNSTORABLE.test(source)) storable.add(value);
@@ -163,8 +171,8 @@ const MAYBE_UNSTORABLE = /\\u(?:0000|[dD][89a-fA-F])|\d[eE]\+?\d\d|\d{290}/;
 /** Parsed values whose text did not match. Testing the text is ten times faster than walking the values. */
 const storable = new WeakSet<object>();
 
-function checkDepth(source: string): void {
-  let depth = 0;
+function checkStructure(source: string, { names = Infinity, values = Infinity }: JsonBounds): void {
+  let [depth, colons, separators] = [0, 0, 0];
   let quoted = false;
   for (let index = 0; index < source.length; index += 1) {
     const code = source.charCodeAt(index);
@@ -175,15 +183,28 @@ function checkDepth(source: string): void {
       quoted = true;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       depth += 1;
+      separators += 1;
       if (depth > MAX_DEPTH)
         throw badRequest('too_deep', `The body is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth -= 1;
+    } else if (code === COLON) {
+      colons += 1;
+    } else if (code === COMMA) {
+      separators += 1;
     }
   }
+  if (colons > names) throw tooWide('names', names);
+  if (separators > values) throw tooWide('values', values);
+}
+
+/** The refusal of JSON, in any form, with more names or values than may be. */
+export function tooWide(what: 'names' | 'values', most: number): AppError {
+  return badRequest(`too_many_${what}`, `A request has at most ${most} ${what}.`);
 }
 
 const [QUOTE, BACKSLASH, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [34, 92, 123, 125, 91, 93];
+const [COMMA, COLON] = [44, 58];
 
 /**
  * Finds strings that PostgreSQL cannot store (NUL, unpaired surrogate) and numbers beyond a double, up to a

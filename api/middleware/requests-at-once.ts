@@ -25,8 +25,8 @@ export class RequestsAtOnce {
   async count<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
     const worker: WorkerCaller | undefined = ctx.state['worker'];
     const actor: Actor = ctx.state['actor'];
-    if (this.#limit === 0 || (actor === anonymous && !worker)) return work();
-    const release = this.#take(worker ? tokenIdOf(worker) : actor.id);
+    if (actor === anonymous && !worker) return work();
+    const release = this.enter(worker ? tokenIdOf(worker) : actor.id);
     ctx.state['release'] = release;
     try {
       return await work();
@@ -36,8 +36,9 @@ export class RequestsAtOnce {
     }
   }
 
-  /** @returns ends the count, once */
-  #take(caller: string): () => void {
+  /** @returns ends the count, once. @throws 429 `too_many_at_once` */
+  enter(caller: string): () => void {
+    if (this.#limit === 0) return () => {};
     const open = this.#open.get(caller) ?? 0;
     if (open >= this.#limit)
       throw new AppError(

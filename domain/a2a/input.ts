@@ -1,9 +1,10 @@
 /** Turns a message's parts into the agent's input, and checks a message before its task exists. Pure. */
 import type { A2AMessage, A2APart } from '../../contracts/a2a/objects.ts';
-import { AppError, invalid, type FieldError } from '../errors.ts';
+import { AppError, invalid, MAX_LISTED_ERRORS, type FieldError } from '../errors.ts';
 import type { NewFetch } from '../files/fetches.ts';
 import type { FileReference } from '../ports.ts';
 import { accepts, mediaTypeOf } from '../../contracts/a2a/modes.ts';
+import { MAX_LISTED } from './bounds.ts';
 
 /**
  * The linked files, which have to be fetched before the agent starts; `position` is the index in the input's
@@ -86,7 +87,7 @@ function notSupported(detail: string): AppError {
 
 const MAX_ID = 255;
 
-/** Checks what the codecs do not check. @throws 422 with all mistakes */
+/** Checks what the codecs do not check. @throws 422 with the first mistakes */
 export function checkMessage(message: A2AMessage): void {
   const errors: FieldError[] = [];
   const add = (pointer: string, code: string, text: string): void =>
@@ -99,13 +100,16 @@ export function checkMessage(message: A2AMessage): void {
   if (message.role !== 'ROLE_USER')
     add('/role', 'invalid', 'message.role must be ROLE_USER: clients send messages as the user');
   if (message.parts.length === 0) add('/parts', 'required', 'message.parts must have at least one part');
-  message.parts.forEach((part, index) => {
+  if (message.parts.length > MAX_LISTED)
+    add('/parts', 'too_many', `message.parts has at most ${MAX_LISTED} entries`);
+  for (const [index, part] of message.parts.slice(0, MAX_LISTED).entries()) {
+    if (errors.length > MAX_LISTED_ERRORS) break;
     const kinds = ['text', 'raw', 'url', 'data'].filter((kind) => kind in part);
     if (kinds.length !== 1)
       add(`/parts/${index}`, 'invalid', 'a part has exactly one of text, raw, url, data');
     if (part.url !== undefined && !/^https?:\/\//i.test(part.url))
       add(`/parts/${index}/url`, 'invalid', 'a file URL is http or https');
-  });
+  }
   if (message.parts.filter(({ url }) => url !== undefined).length > MAX_LINKED)
     add('/parts', 'too_many', `a message links at most ${MAX_LINKED} files`);
   if (errors.length > 0) throw invalid(errors, errors.map((error) => error.message).join('; '));
