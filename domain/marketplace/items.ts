@@ -25,6 +25,9 @@ const SUMMARY = ['item_id', 'version', 'digest', 'status', 'reason', 'submitted_
 /** Without content and texts, because an item can have many versions. */
 export type VersionSummary = Pick<MarketplaceVersion, (typeof SUMMARY)[number]>;
 
+/** Why no version of a withdrawn item is approved any more. */
+const BY_AN_ADMIN = 'An administrator has withdrawn the item.';
+
 /** 404 for an item that does not exist or that the actor may not see. */
 export async function getItem(em: EntityManager, actor: Actor, id: string): Promise<MarketplaceItem> {
   const item = await em.findOne(MarketplaceItem, { id });
@@ -152,10 +155,19 @@ function compareVersions(item: MarketplaceItem, a: string, b: string): number {
   return item.kind === 'agent' ? compareBuild(a, b) : Number(a) - Number(b);
 }
 
-/** Removes an item from the marketplace; installed copies stay. Idempotent. */
+/**
+ * Removes an item from the marketplace; installed copies stay. Idempotent. After an admin has done it, also
+ * to an item that its publisher had withdrawn, each of its versions is reviewed again before it is shown.
+ */
 export async function withdrawItem(em: EntityManager, actor: Actor, id: string): Promise<void> {
   const item = await lockItem(em, actor, id);
   if (!mayChangeItem(actor, item)) throw forbidden('Only its publisher and admins may withdraw an item.');
+  if (item.publisher_id !== actor.id)
+    await em.nativeUpdate(
+      MarketplaceVersion,
+      { item_id: id, status: 'approved' },
+      { status: 'rejected', reason: BY_AN_ADMIN, reviewed_by: actor.id, reviewed_at: new Date() },
+    );
   if (item.status === 'withdrawn') return;
   item.status = 'withdrawn';
   item.waiting = false;

@@ -283,6 +283,50 @@ test('a new version waits beside the approved one, which stays visible', async (
   });
 });
 
+const withSecondVersion = async (name: string) => {
+  const agent = await publishedAgent(publisher, { name });
+  const item = await approvedItem(publisher, admin, agent);
+  const configuration = { endpoint: 'https://two.example' };
+  await publisher.patch(`/agents/${agent.id}`, { version: '2.0.0', configuration });
+  await publisher.post(`/agents/${agent.id}/versions/2.0.0/publish`);
+  return { agent, item };
+};
+const statuses = ({ versions }: { versions: { version: string; status: string }[] }) =>
+  Object.fromEntries(versions.map(({ version, status }) => [version, status]));
+
+test('what an admin has withdrawn is reviewed again before anybody sees it', async () => {
+  const { agent, item } = await withSecondVersion('taken down');
+  expect((await admin.delete(path(item.id))).status).toBe(204);
+  const both = await submitted(publisher, { id: agent.id, version: '2.0.0' });
+  expect(both).toMatchObject({ status: 'submitted', version: '2.0.0' });
+  expect(statuses(both)).toEqual({ '1.0.0': 'rejected', '2.0.0': 'submitted' });
+  expect(both.versions[1].reason).toBe('An administrator has withdrawn the item.');
+  expect((await stranger.get(path(item.id))).status).toBe(404);
+  expect((await stranger.post(path(item.id, '/install'), {})).status).toBe(404);
+  const again = await submitted(publisher, { id: agent.id, version: '1.0.0' });
+  expect(statuses(again)).toEqual({ '1.0.0': 'submitted', '2.0.0': 'submitted' });
+  expect((await stranger.get(path(item.id))).status).toBe(404);
+  await admin.post(path(item.id, '/approve'), { version: '2.0.0' });
+  const seen = (await stranger.get(path(item.id))).body;
+  expect([seen.version, statuses(seen)]).toEqual(['2.0.0', { '2.0.0': 'approved' }]);
+});
+
+test('an admin withdraws for good what its publisher had withdrawn a moment before', async () => {
+  const { agent, item } = await withSecondVersion('taken back');
+  expect((await publisher.delete(path(item.id))).status).toBe(204);
+  expect((await admin.delete(path(item.id))).status).toBe(204);
+  expect((await submitted(publisher, { id: agent.id, version: '2.0.0' })).status).toBe('submitted');
+  expect((await stranger.get(path(item.id))).status).toBe(404);
+});
+
+test('a version that was approved is shown again after its publisher has withdrawn it', async () => {
+  const { agent, item } = await withSecondVersion('back again');
+  expect((await publisher.delete(path(item.id))).status).toBe(204);
+  const both = await submitted(publisher, { id: agent.id, version: '2.0.0' });
+  expect([both.status, both.version]).toEqual(['approved', '1.0.0']);
+  expect(statuses((await stranger.get(path(item.id))).body)).toEqual({ '1.0.0': 'approved' });
+});
+
 test('the same content has the same digest, whoever publishes it and in any order of keys', async () => {
   const fields = { name: 'same', description: 'd' };
   const one = await submitted(
