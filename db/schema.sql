@@ -1089,6 +1089,7 @@ create table inbound_event (
   matched_at timestamp with time zone,
   traceparent text,
   tracestate text,
+  sent_by uuid,
   constraint inbound_event_pkey PRIMARY KEY (id),
   constraint inbound_event_owner_id_source_event_id_key UNIQUE (owner_id, source, event_id),
   constraint inbound_event_hook_id_fkey FOREIGN KEY (hook_id) REFERENCES inbound_hook(id) ON DELETE SET NULL

@@ -86,6 +86,7 @@ import { Migration202611291040FewerIndexEntries } from './202611291040-fewer-ind
 import { Migration202611291510HoldsByClaim } from './202611291510-holds-by-claim.ts';
 import { Migration202611291612AttachedFiles } from './202611291612-attached-files.ts';
 import { Migration202611291926EndedAccounts } from './202611291926-ended-accounts.ts';
+import { Migration202611291931EventInitiators } from './202611291931-event-initiators.ts';
 import { Migration202611291933WithdrawnByAdmins } from './202611291933-withdrawn-by-admins.ts';
 
 export const migrations = [
@@ -173,6 +174,7 @@ export const migrations = [
   { name: '202611291510-holds-by-claim', class: Migration202611291510HoldsByClaim },
   { name: '202611291612-attached-files', class: Migration202611291612AttachedFiles },
   { name: '202611291926-ended-accounts', class: Migration202611291926EndedAccounts },
+  { name: '202611291931-event-initiators', class: Migration202611291931EventInitiators },
   { name: '202611291933-withdrawn-by-admins', class: Migration202611291933WithdrawnByAdmins },
 ];
 

@@ -25,7 +25,7 @@ export interface InboundCloudEvent {
 export interface EventSender {
   /** A user, or the team for which they are sent. */
   owner_id: string;
-  /** The person who sends them; default: the owner. */
+  /** The person who sends them, also by a machine client; absent for a call of an inbound webhook. */
   user_id?: string;
   client_id?: string | null;
   hook_id?: string;
@@ -66,15 +66,16 @@ export async function acceptEvents(
     event: storable(event),
   }));
   const inserted = await em.execute<Omit<Accepted, 'duplicate'>[]>(
-    `insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event, client_id, hook_id,
-                                traceparent, tracestate)
-     select e.id, ?, e.source, e.event_id, e.type, e.subject, e.at, e.event, ?, ?, ?, ?
+    `insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event, sent_by, client_id,
+                                hook_id, traceparent, tracestate)
+     select e.id, ?, e.source, e.event_id, e.type, e.subject, e.at, e.event, ?::uuid, ?, ?, ?, ?
        from json_to_recordset(?::json) as e (id uuid, source text, event_id text, type text, subject text,
                                              at timestamptz, event json)
      on conflict (owner_id, source, event_id) do nothing
      returning id, source, event_id, received_at`,
     [
       sender.owner_id,
+      sender.user_id ?? null,
       sender.client_id ?? null,
       sender.hook_id ?? null,
       traceparent,

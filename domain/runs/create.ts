@@ -61,6 +61,8 @@ export interface NewRun extends RunNames {
   scheduled_at?: Date;
   /** Ids of the first events that started it. */
   started_by?: string[];
+  /** People who asked for it beside its owner: they have initiated it, too. */
+  initiators?: string[];
   /** Started as one of the workflow's runners: its owner does not see inside. */
   by_grant?: boolean;
   /** Warnings for the beginning of the run's log. */
@@ -157,7 +159,7 @@ const INSERT_RUN = new Prepared(`
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
            ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json, ?::uuid,
-           ?::boolean, array(select ?::uuid
+           ?::boolean, array(select unnest(?::uuid[])
                  union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[])),
            coalesce((select charged from run where id = ?::uuid), '{}') || ?::uuid[],
            coalesce(?::uuid, (select budget_id from run where id = ?::uuid)),
@@ -225,7 +227,7 @@ async function insertRun(
     run.start_state === undefined ? null : JSON.stringify(run.start_state),
     run.caller_run_id ?? null,
     run.streams ?? false,
-    run.owner_id,
+    arrayLiteral([run.owner_id, ...(run.initiators ?? [])]),
     arrayLiteral(runsBefore(run)),
     run.parent?.run_id ?? null,
     arrayLiteral([run.workflow_id, run.charged_agent_id].filter((charged) => typeof charged === 'string')),

@@ -42,6 +42,7 @@ export async function runWorkflow(
     streams?: boolean | undefined;
     scheduled_at?: Date;
     started_by?: string[];
+    initiators?: string[];
     warnings?: string[];
     by_grant?: boolean;
     limits: RunLimits;

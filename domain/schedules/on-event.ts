@@ -197,6 +197,24 @@ async function eventsOf(em: EntityManager, listenerId: string): Promise<Starting
   );
 }
 
+/**
+ * Who sent the events, also one that only ended the gathering: the person, the initiators of the run that
+ * emitted it. Of a call of an inbound webhook nobody is known.
+ */
+async function sendersOf(em: EntityManager, listenerId: string): Promise<string[]> {
+  const rows = await em.execute<{ id: string }[]>(
+    `select distinct p.id
+       from listener_event e join inbound_event i on i.id = e.event_id left join run r on r.id = i.run_id
+            cross join lateral (
+              select i.sent_by as id union all
+              select unnest(r.initiator_ids || r.owner_id) union all
+              select i.owner_id where i.run_id is not null) p
+      where e.listener_id = ? and p.id is not null`,
+    [listenerId],
+  );
+  return rows.map(({ id }) => id);
+}
+
 function read(events: readonly StartingEvent[], mode: EventSchedule['times']['read']): unknown[] {
   return events.map(({ event }) => readEvent(event, mode));
 }
@@ -216,6 +234,7 @@ async function startPart(
   }
   const events = await eventsOf(em, id);
   const at = await nextPlace(em, workflowId);
+  const senders = await sendersOf(em, id);
   const started = await inTraceOf(events, () =>
     createScheduledRun(
       em,
@@ -224,6 +243,7 @@ async function startPart(
       {
         input: read(events, times.read),
         started_by: events.slice(0, NAMED_EVENTS).map((event) => event.id),
+        initiators: senders,
       },
     ),
   );

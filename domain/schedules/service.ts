@@ -2,6 +2,7 @@
 import type { Budget } from '../../contracts/budgets.ts';
 import type { Overlap, ScheduledStart, StartCause, StartOutcome } from '../../contracts/schedules.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
 import { AppError, conflict, invalid } from '../errors.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../ports.ts';
 import type { RunLimits } from '../runs/limits.ts';
@@ -134,6 +135,7 @@ export async function changeSchedule(
 /** Starts a run now, also while the schedule is paused or an earlier run has not ended. */
 export async function triggerSchedule(
   em: EntityManager,
+  actor: Pick<Actor, 'id'>,
   workflowId: string,
   limits: RunLimits,
 ): Promise<string> {
@@ -142,6 +144,7 @@ export async function triggerSchedule(
     workflowId,
     at: new Date(),
     cause: 'trigger',
+    by: actor.id,
     limits,
   });
   if (runId === null) throw conflict('schedule_busy', 'The schedule starts a run at this moment: try again.');
@@ -185,6 +188,7 @@ function wrongRange(pointer: string, message: string): AppError {
 /** Starts the runs of these times, oldest first; a time that has had a start keeps it. */
 export async function fillTimes(
   em: EntityManager,
+  actor: Pick<Actor, 'id'>,
   workflowId: string,
   times: readonly Date[],
   limits: RunLimits,
@@ -196,6 +200,7 @@ export async function fillTimes(
       workflowId,
       at,
       cause: 'backfill',
+      by: actor.id,
       limits: { ...limits, several: true },
     });
     starts.push({ ...started, scheduled_at: at });

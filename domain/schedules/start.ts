@@ -98,18 +98,20 @@ export async function startWaitingTime(
 }
 
 /**
- * A run that a person asked for, also while the schedule is paused. @returns what an earlier request began
+ * A run that a person asked for, also while the schedule is paused. @param by has initiated it, beside its
+ * owner @returns what an earlier request began
  */
 export async function startByHand(
   em: EntityManager,
   schedule: ScheduleRow,
-  wanted: Wanted,
+  { by, ...wanted }: Wanted & { by: string },
 ): Promise<ScheduledStart> {
   if (!schedule.owner_active) throw conflict('owner_disabled', OWNER_DISABLED);
   const known = await knownStart(em, wanted);
   if (known?.outcome === 'started') return known;
   // Without events, their list is empty.
-  return createScheduledRun(em, schedule, wanted, schedule.times?.kind === 'on' ? { input: [] } : {});
+  const more = schedule.times?.kind === 'on' ? { input: [] } : {};
+  return createScheduledRun(em, schedule, wanted, { ...more, initiators: [by] });
 }
 
 /** Notes of old times are forgotten, but not while there is a run of them. */
@@ -150,7 +152,7 @@ export async function createScheduledRun(
   em: EntityManager,
   schedule: ScheduleRow,
   wanted: Wanted,
-  { input = {}, started_by }: { input?: unknown; started_by?: string[] } = {},
+  { input = {}, ...more }: { input?: unknown; started_by?: string[]; initiators?: string[] } = {},
 ): Promise<ScheduledStart> {
   const { owner_id, team_id, budget } = schedule;
   // Rights to agents and workflows depend on the holder, not on roles.
@@ -162,7 +164,7 @@ export async function createScheduledRun(
       limits: wanted.limits,
       scheduled_at: wanted.at,
       ...(budget === null ? {} : { budget }),
-      ...(started_by === undefined ? {} : { started_by }),
+      ...more,
     });
     return await noteStart(em, wanted, 'started', null, runId);
   } catch (error) {

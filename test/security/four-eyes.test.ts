@@ -6,8 +6,17 @@ import { v7 as uuidv7 } from 'uuid';
 import type { RunProjection } from '../../contracts/run-events.ts';
 import { createChildRun } from '../../domain/runs/children.ts';
 import { appendEvents } from '../../domain/runs/events.ts';
+import { matchEvents } from '../../domain/events/matcher.ts';
 import { runLimits } from '../../domain/runs/limits.ts';
-import { startTestApp, type Client, type TestApp, type TestUser } from '../support/app.ts';
+import { fillTimes } from '../../domain/schedules/service.ts';
+import {
+  createClient,
+  noTemporal,
+  startTestApp,
+  type Client,
+  type TestApp,
+  type TestUser,
+} from '../support/app.ts';
 import { insertTask } from '../support/human-tasks.ts';
 import { humanTask } from '../support/definitions.ts';
 
@@ -227,6 +236,120 @@ describe('a run that another run starts through the API', () => {
       const taskId = await insertTask(app.orm, sent.body.task.id, guarded);
       expect(await decide(asBob, taskId)).toBe(200);
     }
+  });
+});
+
+describe('a run of a schedule', () => {
+  const runsOf = (id: string) => sql<{ id: string }>(`select id from run where workflow_id = ?`, [id]);
+  const create = async (who: Client, schedule: unknown, teamId: string | null): Promise<string> => {
+    const body = { name: 'scheduled', team_id: teamId, definition: { ...definition, schedule } };
+    return (await who.post('/workflows', body)).body.id;
+  };
+  let carol: TestUser;
+  let asCarol: Client;
+  let teamId: string;
+
+  beforeEach(async () => {
+    carol = await app.createUser({ roles: ['builder'] });
+    asCarol = await app.as(carol);
+    teamId = (await asEve.post('/teams', { name: `pay-${uuidv7()}`, admin: eve.id })).body.id;
+    for (const { id } of [bob, carol])
+      expect((await asEve.put(`/teams/${teamId}/members/${id}`, { role: 'builder' })).status).toBeLessThan(
+        300,
+      );
+  });
+
+  test('that was triggered can be approved neither by who did it nor by the owner', async () => {
+    const id = await create(asBob, { cron: '0 0 1 1 *' }, teamId);
+    const { body: run } = await asCarol.post(`/workflows/${id}/schedule/trigger`);
+    expect(run.owner_id).toBe(bob.id);
+    const taskId = await insertTask(app.orm, run.id, guarded);
+    expect(await refusals(asCarol, taskId)).toEqual(excluded);
+    expect(await refusals(asBob, taskId)).toEqual(excluded);
+    expect(await decide(asAnn, taskId)).toBe(200);
+  });
+
+  test('of a past time can be approved neither by who asked for it nor by the owner', async () => {
+    const id = await create(asBob, { cron: '0 0 1 1 *' }, teamId);
+    const at = new Date('2026-01-01T00:00:00Z');
+    const [start] = await app.orm.em
+      .fork()
+      .transactional((em) => fillTimes(em, carol, id, [at], runLimits(app.env)));
+    const taskId = await insertTask(app.orm, start!.run_id!, guarded);
+    expect(await refusals(asCarol, taskId)).toEqual(excluded);
+    expect(await refusals(asBob, taskId)).toEqual(excluded);
+    expect(await decide(asAnn, taskId)).toBe(200);
+  });
+
+  const event = (type: string) => ({ specversion: '1.0', id: uuidv7(), source: 'urn:four-eyes', type });
+  const headers = { 'content-type': 'application/cloudevents+json' };
+  const sendFor = async (who: Client, team: string | null, type: string): Promise<void> => {
+    const query = team === null ? '' : `?team_id=${team}`;
+    expect((await who.post(`/events${query}`, event(type), { headers })).status).toBe(202);
+    await match();
+  };
+  const match = async (): Promise<void> => {
+    const deps = {
+      orm: app.orm,
+      temporal: noTemporal,
+      limits: runLimits(app.env),
+      logger: { warn: () => {} },
+    };
+    await matchEvents(deps);
+  };
+
+  test('by events can be approved by none of their senders', async () => {
+    const [first, last] = [`first-${uuidv7()}`, `last-${uuidv7()}`];
+    const on = { all: [{ with: { type: first } }, { with: { type: last } }] };
+    const id = await create(asBob, { on }, teamId);
+    await sendFor(asCarol, teamId, first);
+    await sendFor(asEve, teamId, last);
+    const [run] = await runsOf(id);
+    const taskId = await insertTask(app.orm, run!.id, guarded);
+    for (const who of [asCarol, asEve, asBob]) expect(await refusals(who, taskId)).toEqual(excluded);
+    expect(await decide(asAnn, taskId)).toBe(200);
+  });
+
+  test('by a gathering can not be approved by who ended it', async () => {
+    const [type, end] = [`paid-${uuidv7()}`, `end-${uuidv7()}`];
+    const on = { any: [{ with: { type } }], until: { one: { with: { type: end } } } };
+    const id = await create(asBob, { on }, teamId);
+    await sendFor(asCarol, teamId, type);
+    await sendFor(asEve, teamId, end);
+    const [run] = await runsOf(id);
+    const taskId = await insertTask(app.orm, run!.id, guarded);
+    for (const who of [asCarol, asEve]) expect(await refusals(who, taskId)).toEqual(excluded);
+  });
+
+  test('by an event of another run can not be approved by its initiators', async () => {
+    const type = `emitted-${uuidv7()}`;
+    const id = await create(asBob, { on: { one: { with: { type } } } }, null);
+    const emitter = await retryAs(asEve, await startAs(asBob));
+    await sql(`update run set owner_id = ? where id = ?`, [bob.id, emitter]);
+    const emitted = { ...event(type), data: {} };
+    await sql(
+      `insert into inbound_event (id, owner_id, source, event_id, type, event, run_id)
+       values (?, ?, ?, ?, ?, ?::json, ?)`,
+      [uuidv7(), bob.id, emitted.source, emitted.id, type, JSON.stringify(emitted), emitter],
+    );
+    await match();
+    const [run] = await runsOf(id);
+    const taskId = await insertTask(app.orm, run!.id, guarded);
+    expect(await refusals(asEve, taskId)).toEqual(excluded);
+    expect(await decide(asAnn, taskId)).toBe(200);
+  });
+
+  test("by a machine client's event can not be approved by the client's owner", async () => {
+    const type = `machine-${uuidv7()}`;
+    const id = await create(asBob, { on: { one: { with: { type } } } }, teamId);
+    const { client_id, client_secret } = (await asCarol.post('/users/me/clients', { name: 'till' })).body;
+    const grant = { grant_type: 'client_credentials', client_id, client_secret };
+    const { access_token: token } = (await app.anonymous.post('/auth/token', grant)).body;
+    await sendFor(createClient(app.url, token), teamId, type);
+    const [run] = await runsOf(id);
+    const taskId = await insertTask(app.orm, run!.id, guarded);
+    expect(await refusals(asCarol, taskId)).toEqual(excluded);
+    expect(await decide(asAnn, taskId)).toBe(200);
   });
 });
 

@@ -183,7 +183,11 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         await getWorkflowForChange(c.em, c.actor, c.params.id);
         c.checkSyntax();
-        return respondStarted(deps, c, await triggerSchedule(c.em, c.params.id, runLimits(deps.env)));
+        return respondStarted(
+          deps,
+          c,
+          await triggerSchedule(c.em, c.actor, c.params.id, runLimits(deps.env)),
+        );
       },
     }),
     backfillEndpoint(deps),
@@ -224,7 +228,7 @@ function backfillEndpoint(deps: AppDeps): Endpoint {
       const starts = await c.em.transactional(async (em) => {
         await getWorkflowForChange(em, c.actor, id);
         await c.audit.write(em);
-        return fillTimes(em, id, times, runLimits(deps.env));
+        return fillTimes(em, c.actor, id, times, runLimits(deps.env));
       });
       // The reconciler starts those that do not arrive.
       for (const { run_id: runId } of starts) if (runId !== null) await startRun(deps, runId);

@@ -76,6 +76,7 @@ const STAYS: Record<string, string> = {
   'identity_group_member.user_id': ACCOUNT,
   'identity_machine.user_id': CREDENTIAL,
   'inbound_event.owner_id': FACT,
+  'inbound_event.sent_by': `${FACT}, for four eyes`,
   'job.secrets_of': 'says whose secrets a live run began with, which are copied and stay',
   'marketplace_install.user_id': FACT,
   'marketplace_review.user_id': FACT,
