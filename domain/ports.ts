@@ -10,7 +10,7 @@ import type {
 } from '../contracts/activities.ts';
 import type { DslError } from '../contracts/dsl-error.ts';
 import type { ProcessKind } from '../contracts/process-policy.ts';
-import type { ScheduleTimes } from '../contracts/schedules.ts';
+import type { Overlap, ScheduleTimes } from '../contracts/schedules.ts';
 import type { RunSignal, RunStart } from '../contracts/temporal.ts';
 import type { ToolAnswer } from '../contracts/tool-loop.ts';
 
@@ -412,6 +412,7 @@ export interface WantedSchedule {
   owner_id: string;
   times: Exclude<ScheduleTimes, { kind: 'after' | 'on' }>;
   paused: boolean;
+  overlap: Overlap;
   catch_up_seconds: number;
   jitter_seconds: number;
   /** Grows with each change. */

@@ -15,11 +15,13 @@ import {
   type RunSignal,
   type RunStart,
 } from '../contracts/temporal.ts';
+import { readShardTarget } from '../domain/notifications/shards.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../domain/ports.ts';
 import { abnormallyClosed, closeReason, troubled } from './closed-executions.ts';
 import { isUnavailable, isUnknownSearchAttribute, orRefused, unlessGone } from './grpc-failures.ts';
 import { historyRetentionMs, removeHistory } from './histories.ts';
 import { scheduleCalls } from './schedules.ts';
+import { PLATFORM_SHARES } from './shares.ts';
 import { startRun } from './start-run.ts';
 
 export interface GatewayOptions {
@@ -178,6 +180,7 @@ async function wakeDelivery(client: Client, taskQueue: string, targetId: string)
     taskQueue,
     args: [targetId],
     signal: wakeSignal,
+    priority: PLATFORM_SHARES[readShardTarget(targetId) === null ? 'deliveries' : 'notifications'],
     staticSummary: 'Deliveries to one target',
   });
 }

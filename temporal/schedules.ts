@@ -13,8 +13,10 @@ import { MIN_CATCH_UP_SECONDS } from '../contracts/schedules.ts';
 import { SCHEDULED_START_WORKFLOW, scheduledStartId, scheduleOfWorkflow } from '../contracts/temporal.ts';
 import type { TemporalGateway, WantedSchedule } from '../domain/ports.ts';
 import { isTooEarly, refusalOf } from './grpc-failures.ts';
+import { shareOfOwner } from './shares.ts';
 
 const MAX_SUMMARY_LENGTH = 200;
+const QUICK_MS = 60_000;
 /** Temporal gives as many. */
 const NEXT_TIMES = 10;
 /** Temporal answers an update before the schedule has taken it. */
@@ -81,17 +83,28 @@ async function putSchedule(client: Client, wanted: Wanted): Promise<void> {
 
 type Wanted = ReturnType<typeof optionsOf>;
 
+/**
+ * What becomes of a time while that before it has not been decided, because no worker has taken it yet; which
+ * runs may overlap is decided where they are started. It waits, at most 1,000 with Temporal, so that only one
+ * of a schedule is in the task queue. Of times in quick succession that may be skipped only one waits: those
+ * that come next are as good.
+ */
+function overlapOfStarts({ times, overlap }: WantedSchedule): 'BUFFER_ALL' | 'BUFFER_ONE' {
+  return times.kind === 'every' && times.ms < QUICK_MS && overlap !== 'allow' ? 'BUFFER_ONE' : 'BUFFER_ALL';
+}
+
 function optionsOf(wanted: WantedSchedule, taskQueue: string) {
   const { workflow_id: id, workflow_name: name, times, catch_up_seconds, jitter_seconds } = wanted;
+  // The SDK passes it on, but its types do not name it.
+  const share = { priority: shareOfOwner(wanted.owner_id) };
   return {
     scheduleId: scheduleOfWorkflow(id),
     spec: {
       ...(times.kind === 'every' ? { intervals: [{ every: times.ms }] } : { cronExpressions: [times.cron] }),
       ...(jitter_seconds === 0 ? {} : { jitter: jitter_seconds * 1_000 }),
     },
-    // Executions are short. Which runs may overlap is decided where a run is started.
     policies: {
-      overlap: 'ALLOW_ALL',
+      overlap: overlapOfStarts(wanted),
       catchupWindow: Math.max(catch_up_seconds, MIN_CATCH_UP_SECONDS) * 1_000,
     },
     action: {
@@ -100,6 +113,7 @@ function optionsOf(wanted: WantedSchedule, taskQueue: string) {
       workflowId: scheduledStartId(id),
       taskQueue,
       args: [],
+      ...share,
       staticSummary: `Schedule of ${name}`.slice(0, MAX_SUMMARY_LENGTH),
     },
     state: { paused: wanted.paused, note: noteOf(wanted.generation) },

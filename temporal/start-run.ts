@@ -7,6 +7,7 @@ import {
   type RunArgs,
   type RunStart,
 } from '../contracts/temporal.ts';
+import { shareOfOwner } from './shares.ts';
 
 /** Temporal shows a summary of at most this length. */
 const MAX_SUMMARY_LENGTH = 200;
@@ -21,8 +22,7 @@ export async function startRun(client: Client, taskQueue: string, args: RunArgs)
       taskQueue,
       args: [args],
       ...(args.search_attributes ? { typedSearchAttributes: attributesOf(run) } : {}),
-      // The task queue serves owners fairly. A run's activities inherit the key.
-      priority: { fairnessKey: run.owner_id },
+      priority: shareOfOwner(run.owner_id),
       workflowIdConflictPolicy: 'USE_EXISTING',
       // Without it, a second start after the run's end would execute everything again.
       workflowIdReusePolicy: 'REJECT_DUPLICATE',

@@ -4,25 +4,40 @@ import {
   type Client,
   type ScheduleDescription,
 } from '@temporalio/client';
+import type { Priority } from '@temporalio/common';
 import {
   RECONCILE_SCHEDULE,
   RECONCILE_WORKFLOW,
   RETENTION_SCHEDULE,
   RETENTION_WORKFLOW,
 } from '../contracts/temporal.ts';
+import { PLATFORM_SHARES } from '../temporal/shares.ts';
 
 interface Routine {
   /** The prefix of the schedule's id; the installation's id follows. */
   schedule: string;
   workflow: string;
   everyMs: number;
+  priority: Required<Pick<Priority, 'fairnessKey' | 'fairnessWeight'>>;
   /** A pass is cancelled after this time; the next one continues where it stopped. */
   runTimeoutMs: number;
 }
 
 const ROUTINES: readonly Routine[] = [
-  { schedule: RECONCILE_SCHEDULE, workflow: RECONCILE_WORKFLOW, everyMs: 10_000, runTimeoutMs: 120_000 },
-  { schedule: RETENTION_SCHEDULE, workflow: RETENTION_WORKFLOW, everyMs: 3_600_000, runTimeoutMs: 3_000_000 },
+  {
+    schedule: RECONCILE_SCHEDULE,
+    workflow: RECONCILE_WORKFLOW,
+    everyMs: 10_000,
+    priority: PLATFORM_SHARES.reconcile,
+    runTimeoutMs: 120_000,
+  },
+  {
+    schedule: RETENTION_SCHEDULE,
+    workflow: RETENTION_WORKFLOW,
+    everyMs: 3_600_000,
+    priority: PLATFORM_SHARES.retention,
+    runTimeoutMs: 3_000_000,
+  },
 ];
 const CATCHUP_MS = 10_000;
 
@@ -69,12 +84,13 @@ interface Wanted {
     workflowId: string;
     taskQueue: string;
     workflowRunTimeout: number;
+    priority: Routine['priority'];
     args: [];
   };
 }
 
 function wantedOf(
-  { workflow, everyMs, runTimeoutMs }: Routine,
+  { workflow, everyMs, priority, runTimeoutMs }: Routine,
   installationId: string,
   taskQueue: string,
 ): Wanted {
@@ -88,13 +104,14 @@ function wantedOf(
       workflowId,
       taskQueue,
       workflowRunTimeout: runTimeoutMs,
+      priority,
       args: [],
     },
   };
 }
 
 function differs({ spec, policies, action }: ScheduleDescription, wanted: Wanted): boolean {
-  const { workflowType, workflowId, taskQueue, workflowRunTimeout } = action;
+  const { workflowType, workflowId, taskQueue, workflowRunTimeout, priority } = action;
   const known = [
     spec.intervals?.map(({ every }) => every),
     policies.overlap,
@@ -103,6 +120,8 @@ function differs({ spec, policies, action }: ScheduleDescription, wanted: Wanted
     workflowId,
     taskQueue,
     workflowRunTimeout,
+    priority?.fairnessKey,
+    priority?.fairnessWeight,
   ];
   const goal = [
     wanted.spec.intervals.map(({ every }) => every),
@@ -112,6 +131,8 @@ function differs({ spec, policies, action }: ScheduleDescription, wanted: Wanted
     wanted.action.workflowId,
     wanted.action.taskQueue,
     wanted.action.workflowRunTimeout,
+    wanted.action.priority.fairnessKey,
+    wanted.action.priority.fairnessWeight,
   ];
   return JSON.stringify(known) !== JSON.stringify(goal);
 }

@@ -87,6 +87,7 @@ import { Migration202611291510HoldsByClaim } from './202611291510-holds-by-claim
 import { Migration202611291612AttachedFiles } from './202611291612-attached-files.ts';
 import { Migration202611291926EndedAccounts } from './202611291926-ended-accounts.ts';
 import { Migration202611291931EventInitiators } from './202611291931-event-initiators.ts';
+import { Migration202611291932FairSchedules } from './202611291932-fair-schedules.ts';
 import { Migration202611291933WithdrawnByAdmins } from './202611291933-withdrawn-by-admins.ts';
 
 export const migrations = [
@@ -175,6 +176,7 @@ export const migrations = [
   { name: '202611291612-attached-files', class: Migration202611291612AttachedFiles },
   { name: '202611291926-ended-accounts', class: Migration202611291926EndedAccounts },
   { name: '202611291931-event-initiators', class: Migration202611291931EventInitiators },
+  { name: '202611291932-fair-schedules', class: Migration202611291932FairSchedules },
   { name: '202611291933-withdrawn-by-admins', class: Migration202611291933WithdrawnByAdmins },
 ];
 
