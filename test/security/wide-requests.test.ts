@@ -372,10 +372,16 @@ test('the configuration and schemas of an agent have at most 20,000 values each'
 
 test('checks of the widest definitions count as the caller’s, until they are refused', async () => {
   const client = await app.as(await app.createUser());
-  let last: Reply | undefined;
-  for (let tries = 0; tries < 60 && last?.status !== 429; tries += 1)
-    last = await client.post('/workflows/validate', { definition: wide(150_000) });
-  expect([last?.status, last?.body.code]).toEqual([429, 'too_much_work']);
+  const definition = wide(150_000);
+  let refused: Reply | undefined;
+  // Several at once: who sends one after the other waits, and is not refused where a check takes little.
+  for (let round = 0; round < 12 && refused === undefined; round += 1) {
+    const replies = await Promise.all(
+      Array.from({ length: 5 }, () => client.post('/workflows/validate', { definition })),
+    );
+    refused = replies.find(({ status }) => status === 429);
+  }
+  expect(refused?.body.code).toBe('too_much_work');
 });
 
 test('a message to the MCP server has at most 2 MiB, without the content of an upload', async () => {
