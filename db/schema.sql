@@ -937,6 +937,7 @@ END) stored,
   team_id uuid,
   by_grant boolean not null default false,
   first_claimed_at timestamp with time zone,
+  delegates jsonb not null default '{}'::jsonb,
   constraint hitl_task_pkey PRIMARY KEY (id),
   constraint hitl_task_check CHECK (((status = 'claimed'::text) <= (claimed_by IS NOT NULL))),
   constraint hitl_task_delegate_check CHECK ((delegate = ANY (ARRAY['candidates'::text, 'anyone'::text]))),
@@ -2323,10 +2324,12 @@ create table write_pause (
 -- function keep_one_administrator() returns trigger
 -- function keep_outcomes(p_run uuid, p_outcomes json) returns boolean
 -- function keep_task_text() returns trigger
+-- function lapsed_people(p_claimed_by uuid, p_delegations jsonb, p_principals text[], p_delegates jsonb, p_team uuid, p_excluded text[]) returns json
 -- function lock_human_task(p_run uuid, p_task uuid, OUT run_status text, OUT version text, OUT now text, OUT late boolean) returns record
 -- function log_after(p_tx xid8, p_gpos bigint) returns timestamp with time zone
 -- function log_data(p_run uuid, p_key text) returns json
 -- function make_log_partition(p_name text, p_from uuid, p_to uuid, p_move integer) returns boolean
+-- function may_act_on_task(p_user uuid, p_principals text[], p_delegates jsonb, p_team uuid, p_excluded text[]) returns boolean
 -- function newest_log_tx() returns xid8
 -- function note_audit_removal() returns trigger
 -- function notify_account_change() returns trigger
@@ -2349,4 +2352,5 @@ create table write_pause (
 -- function settle_budgets(p_run uuid, p_key text, p_cost numeric, p_tokens bigint) returns void
 -- function take_turn(p_run uuid, p_key text, p_agent uuid, p_concurrency integer, p_interval_ms double precision, p_burst integer, p_breaker boolean, p_lease interval) returns json
 -- function void_decision_links() returns trigger
+-- function vote_holders(p_delegations jsonb, p_words text[]) returns SETOF uuid
 -- function waits_for_people(status text, waiting_on jsonb) returns jsonb

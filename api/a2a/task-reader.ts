@@ -11,11 +11,19 @@ import {
 import { EVENT } from '../../contracts/run-events.ts';
 import { linksOf } from '../../domain/a2a/file-links.ts';
 import { presentTask, stateNow, type Presenting, type TaskOptions } from '../../contracts/a2a/task.ts';
-import { mayAnswer, openQuestions } from '../../domain/a2a/send.ts';
-import { getTaskRow, readMessages, requireTask, type TaskRow } from '../../domain/a2a/task-row.ts';
+import { openQuestions, rightsTo } from '../../domain/a2a/send.ts';
+import {
+  getTaskRow,
+  maySeeTask,
+  readMessages,
+  requireTask,
+  taskNotFound,
+  type TaskRow,
+} from '../../domain/a2a/task-row.ts';
 import { updatesOf } from '../../contracts/a2a/updates.ts';
 import { hasRole } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
+import { maySeeInside } from '../../domain/runs/policy.ts';
 import { listEvents } from '../../domain/runs/queries.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Nudges } from '../protocol-calls/follow-run.ts';
@@ -46,8 +54,9 @@ export async function presenting(call: A2ACall, em: EntityManager, row: TaskRow)
   return {
     link: await linksOf({ keys: call.deps.keys, baseUrl: call.deps.env.BASE_URL, em }, row),
     asks: open.length > 0,
-    answerable: await mayAnswer(em, call.actor, open),
+    ...(await rightsTo(em, call.actor, open)),
     extensions: call.extensions,
+    inside: maySeeInside(call.actor, row),
   };
 }
 
@@ -67,7 +76,9 @@ export interface Follow {
 
 /**
  * Yields every later update once and in order, until the task is over. Ends early when the client disconnects
- * or the server shuts down. @throws task_not_found, also once the task is another user's
+ * or the server shuts down. Rights are those of now: each batch of events reads the task's row with whose its
+ * agent and its workflow are, and while nothing happens one such read is due in `WAKE_MS`.
+ * @throws task_not_found, also once the task is another user's, or the agent hidden from the caller
  */
 export async function* followTask(call: A2ACall, { taskId, after, stopAtInterruption }: Follow): ItemStream {
   const session = call.openSession('stream');
@@ -84,12 +95,13 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
     sleep = null;
   };
   try {
-    partial = await partialArtifact(call.deps, await readTaskRow(call, taskId), () => nudges.give());
+    let row = await readTaskRow(asNow(call, session), taskId);
+    partial = await partialArtifact(call.deps, row, () => nudges.give());
     for (let first = true; !call.signal.aborted; first = false) {
       if (sleep !== null) {
         // Nothing new in the log.
         for (const update of partial.take()) {
-          checkSession(call, session);
+          checkSession(call, session, row);
           yield { id: String(seq), update };
         }
         await Promise.race([sleep, nudges.next()]);
@@ -100,14 +112,16 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
         limit: BATCH,
       });
       if (!first && events.length > 0) await session.recheck();
-      checkSession(call, session);
+      checkSession(call, session, row);
+      const now = asNow(call, session);
       const isQuiet = events.length === 0 && !first;
-      // A quiet task may have got another owner.
-      if (isQuiet) await requireTask(call.deps.orm.em.fork(), call.actor, call.target.agent.id, taskId);
-      const items = isQuiet ? NO_ITEMS : await itemsOf(call, taskId, events);
+      // A quiet task may have got another owner, or its caller lost the agent.
+      if (isQuiet) await requireTask(call.deps.orm.em.fork(), now.actor, call.target.agent.id, taskId);
+      const items = isQuiet ? { ...NO_ITEMS, row } : await itemsOf(now, taskId, events);
+      row = items.row;
       for (const item of items.items) {
         if (first && wasReceived(item, after)) continue;
-        checkSession(call, session);
+        checkSession(call, session, row);
         yield item;
         if (ends(item, stopAtInterruption)) return;
       }
@@ -124,18 +138,28 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
   }
 }
 
-/** Ends the stream of a user who was disabled, logged out, or lost a role. @throws 401 */
-function checkSession(call: A2ACall, { actor, signal }: LiveSession): void {
+/** The call with the rights that its user has now. */
+function asNow(call: A2ACall, { actor }: LiveSession): A2ACall {
+  return { ...call, actor };
+}
+
+/**
+ * Ends the stream of a user who was disabled, logged out, lost a role, or sees the task no more. The roles
+ * are those of the last check of the session, so this reads nothing. @throws 401, task_not_found
+ */
+function checkSession(call: A2ACall, { actor, signal }: LiveSession, row?: TaskRow): void {
   if (signal.aborted || !call.actor.roles.every((role) => hasRole(actor, role)))
     throw new AppError('unauthorized', 'invalid_token', 'The access token is no longer valid.');
+  if (row !== undefined && !maySeeTask(actor, row)) throw taskNotFound(row.id);
 }
 
 interface Items {
   items: A2AStreamItem[];
   over: boolean;
+  row: TaskRow;
 }
 
-const NO_ITEMS: Items = { items: [], over: false };
+const NO_ITEMS: Omit<Items, 'row'> = { items: [], over: false };
 
 /** Reads the row after the events, so that it reflects all of them. */
 async function itemsOf(
@@ -151,7 +175,7 @@ async function itemsOf(
   const shown = await presenting(call, em, row);
   // If events are left unread, the next round reads them. The task counts as over only after its last event.
   const over = isTerminalState(row.state) && (events.at(-1)?.seq ?? 0) >= row.last_seq;
-  return { items: events.flatMap((event) => updatesOf(event, row, messages, shown)), over };
+  return { items: events.flatMap((event) => updatesOf(event, row, messages, shown)), over, row };
 }
 
 function wasReceived(item: A2AStreamItem, { seq, part }: Follow['after']): boolean {
@@ -168,25 +192,27 @@ function ends({ update }: A2AStreamItem, stopAtInterruption: boolean): boolean {
 
 /**
  * Waits until the task is over or waits for its client. Returns the row as it is when the client disconnects
- * or the server shuts down.
+ * or the server shuts down, and the call with the rights that its user has then. @throws task_not_found
  */
-export async function settled(call: A2ACall, taskId: string): Promise<TaskRow> {
+export async function settled(call: A2ACall, taskId: string): Promise<{ row: TaskRow; now: A2ACall }> {
   const session = call.openSession('wait');
   const watch = call.deps.runEvents.watch(taskId);
   const wake = (): void => watch.close();
   const stopped = AbortSignal.any([call.signal, session.signal]);
   stopped.addEventListener('abort', wake, { once: true });
   try {
-    for (;;) {
+    for (let first = true; ; first = false) {
+      if (!first) await session.recheck();
       checkSession(call, session);
-      const row = await readTaskRow(call, taskId);
+      const now = asNow(call, session);
+      const row = await readTaskRow(now, taskId);
       if (
         isTerminalState(row.state) ||
-        (await waitsForClient(call, row)) ||
+        (await waitsForClient(now, row)) ||
         call.signal.aborted ||
         call.deps.isStopping()
       )
-        return row;
+        return { row, now };
       if (!stopped.aborted) await watch.next(WAKE_MS);
     }
   } finally {

@@ -172,7 +172,7 @@ async function getRunTool(
     const untilMs = performance.now() + seconds * 1_000;
     const entries = followRun({ deps, session, gone }, { runId, after: run.last_seq, untilMs });
     while (!(await entries.next()).done);
-    return runResult(await getRun(deps.orm.em.fork(), actor, runId));
+    return runResult(await getRun(deps.orm.em.fork(), session.actor, runId));
   } finally {
     session.close();
   }

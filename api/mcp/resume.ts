@@ -41,7 +41,7 @@ export async function resumeCall(ctx: Context, call: McpCall, lastEventId: strin
 }
 
 async function* missed(
-  { deps, actor, gone }: McpCall,
+  { deps, gone }: McpCall,
   begun: ProtocolCall,
   shown: Pick<McpCall, 'lastSeq'>,
   session: LiveSession,
@@ -53,7 +53,7 @@ async function* missed(
     const next = await entries.next();
     if (next.done) {
       if (next.value === 'gone') return;
-      yield rpc(begun, { result: runResult(await getRun(deps.orm.em.fork(), actor, runId)) });
+      yield rpc(begun, { result: runResult(await getRun(deps.orm.em.fork(), session.actor, runId)) });
       return;
     }
     for (const { seq, message } of token === null ? [] : next.value.events) {

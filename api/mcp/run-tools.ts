@@ -106,7 +106,7 @@ async function waitFor(
   following: Parameters<typeof followRun>[1],
   request: Progress,
 ): Promise<CallToolResult> {
-  const { deps, actor } = call;
+  const { deps } = call;
   const token = request._meta?.progressToken;
   const entries = followRun(waiting, following);
   for (;;) {
@@ -117,7 +117,7 @@ async function waitFor(
           await cancelLeftRun(deps, call, { id: call.id, run_id: following.runId });
         throw new AppError('unavailable', 'client_left', 'The client has left.');
       }
-      return runResult(await getRun(deps.orm.em.fork(), actor, following.runId));
+      return runResult(await getRun(deps.orm.em.fork(), waiting.session.actor, following.runId));
     }
     // What a slow client would miss, the result does not need; and a reader that has left is noticed above.
     if (token === undefined || call.isBehind()) continue;

@@ -173,7 +173,7 @@ function cancelOnLeave({
 }
 
 async function answerWhole(chat: Chat): Promise<void> {
-  const { ctx, deps, actor, runId } = chat;
+  const { ctx, deps, runId } = chat;
   const following = followRun(chat, { runId, after: 0, untilMs: performance.now() + MAX_WAIT_MS });
   let end: FollowEnd | undefined;
   while (end === undefined) {
@@ -186,7 +186,7 @@ async function answerWhole(chat: Chat): Promise<void> {
     sendOpenAiError(ctx, unfinished(runId, end), NO_RETRY);
     return;
   }
-  const run = await getRun(deps.orm.em.fork(), actor, runId);
+  const run = await getRun(deps.orm.em.fork(), chat.session.actor, runId);
   if (run.status !== 'completed') {
     sendOpenAiError(ctx, failureOf(run), NO_RETRY);
     return;
@@ -244,7 +244,7 @@ async function* guarded(chat: Chat, source: AsyncGenerator<string>): AsyncGenera
 }
 
 async function* blocks(chat: Chat): AsyncGenerator<string> {
-  const { deps, actor, runId, answering, isWorkflow } = chat;
+  const { deps, runId, answering, isWorkflow } = chat;
   const nudges = new Nudges();
   const feed = deps.partialFeeds.join(runId, () => nudges.give());
   const growing = new GrowingText();
@@ -277,7 +277,7 @@ async function* blocks(chat: Chat): AsyncGenerator<string> {
       yield dataBlock({ error: unfinished(runId, end).error });
       return;
     }
-    const run = await getRun(deps.orm.em.fork(), actor, runId);
+    const run = await getRun(deps.orm.em.fork(), chat.session.actor, runId);
     if (run.status !== 'completed') {
       yield dataBlock({ error: failureOf(run).error });
       return;

@@ -20,7 +20,7 @@ const ENDS: ReadonlySet<string> = new Set([EVENT.runCompleted, EVENT.runFaulted,
 export interface Waiting {
   deps: Pick<AppDeps, 'orm' | 'runEvents' | 'isStopping'>;
   /** Ends when the caller's token does. */
-  session: Pick<LiveSession, 'signal' | 'actor'>;
+  session: Pick<LiveSession, 'signal' | 'actor' | 'recheck'>;
   /** Aborted when the client goes away. */
   gone: AbortSignal;
 }
@@ -61,6 +61,7 @@ export async function* followRun(
   let sleep: Promise<void> | null = null;
   /** Whether the log may have news. */
   let isDue = true;
+  let isFirst = true;
   let inside = false;
   const slept = async (): Promise<void> => {
     await watch.next(Math.max(Math.min(WAKE_MS, untilMs - performance.now()), 0));
@@ -76,6 +77,8 @@ export async function* followRun(
         isDue = false;
         const events = await listEvents(deps.orm.em.fork(), runId, { after: seq, limit: BATCH });
         // After the events: what the caller may still see is no later than this.
+        if (events.length > 0 && !isFirst) await session.recheck();
+        isFirst = false;
         const run = await readSeen(deps.orm.em.fork(), session.actor, runId);
         seq = events.at(-1)?.seq ?? seq;
         inside = maySeeInside(session.actor, run);

@@ -8,6 +8,7 @@ import {
   type A2ATaskState,
   type A2ATaskStatus,
 } from './objects.ts';
+import type { DslError } from '../dsl-error.ts';
 import { isRecord } from '../is-record.ts';
 import { approvalRequest, HITL_EXTENSION } from './hitl-extension.ts';
 import { contentOf, type FileLink } from './content.ts';
@@ -25,6 +26,10 @@ export interface Presenting {
   answerable: boolean;
   /** URIs of the extensions that the client asked for. */
   extensions: readonly string[];
+  /** Whether the caller sees what is inside of the run: its steps, and what they ask other people. */
+  inside: boolean;
+  /** Ids of the human tasks that the caller sees although the inside is closed to them. */
+  seen: ReadonlySet<string>;
 }
 
 export interface TaskOptions {
@@ -48,14 +53,17 @@ export function presentTask(
   const question = isInterruptedState(state)
     ? messages.findLast(({ message: { role } }) => role === 'ROLE_AGENT')
     : undefined;
-  const history = messages.filter((stored) => stored !== question).map((stored) => stored.message);
+  const history = messages
+    .filter((stored) => stored !== question)
+    .flatMap((stored) => shownMessage(stored.message, presenting) ?? []);
+  const shownQuestion = question && shownMessage(question.message, presenting);
   const shown =
     historyLength === undefined ? history : historyLength === 0 ? [] : history.slice(-historyLength);
   const reply = message && agentMessage(row, 'reply', message);
   return {
     id: row.id,
     contextId: row.context_id,
-    status: statusOf({ ...row, state }, question ? asked(question.message, presenting) : reply),
+    status: statusOf({ ...row, state }, shownQuestion ? asked(shownQuestion, presenting) : reply, presenting),
     ...(artifacts && outputArtifacts.length > 0 ? { artifacts: outputArtifacts } : {}),
     ...(shown.length > 0 ? { history: shown } : {}),
     ...metadataOf(row),
@@ -70,8 +78,8 @@ export function stateNow(
   return isInterruptedState(state) && !asks ? 'TASK_STATE_WORKING' : state;
 }
 
-function statusOf(row: ServedTask, message: A2AMessage | null): A2ATaskStatus {
-  const statusMessage = message ?? failure(row);
+function statusOf(row: ServedTask, message: A2AMessage | null, presenting: Presenting): A2ATaskStatus {
+  const statusMessage = message ?? (row.status === 'faulted' ? failure(row, presenting) : null);
   return {
     state: row.state,
     ...(statusMessage ? { message: statusMessage } : {}),
@@ -79,10 +87,30 @@ function statusOf(row: ServedTask, message: A2AMessage | null): A2ATaskStatus {
   };
 }
 
-function failure(row: ServedTask): A2AMessage | null {
-  return row.status === 'faulted'
-    ? agentMessage(row, 'failure', [{ text: reasonOf(row.error), mediaType: 'text/plain' }])
-    : null;
+/** Why it failed; the details may quote what is inside. */
+export function failure(row: ServedTask, { inside }: Pick<Presenting, 'inside'>): A2AMessage {
+  const { error } = row;
+  const text = inside || error === null ? reasonOf(error) : reasonOf(withoutDetail(error));
+  return agentMessage(row, 'failure', [{ text, mediaType: 'text/plain' }]);
+}
+
+function withoutDetail({ detail: _detail, ...error }: DslError): DslError {
+  return error;
+}
+
+/** A question with those of its human tasks that the caller sees; null if that is none. */
+export function shownMessage(
+  message: A2AMessage,
+  { inside, seen }: Pick<Presenting, 'inside' | 'seen'>,
+): A2AMessage | null {
+  if (inside || message.role !== 'ROLE_AGENT') return message;
+  const isSeen = (part: A2AMessage['parts'][number] | undefined): boolean =>
+    isRecord(part?.data) && typeof part.data['id'] === 'string' && seen.has(part.data['id']);
+  // The text of a human task is before its data.
+  const parts = message.parts.filter((part, index) =>
+    isSeen(part.data === undefined ? message.parts[index + 1] : part),
+  );
+  return parts.length === 0 ? null : { ...message, parts };
 }
 
 /** The id is derived from the task, so it is the same at every reading. */

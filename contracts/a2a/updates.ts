@@ -5,8 +5,7 @@
 import type { A2AMessage, A2AStreamItem, A2ATaskState, A2AUpdate } from './objects.ts';
 import { EVENT } from '../run-events.ts';
 import { contentOf } from './content.ts';
-import { agentMessage, asked, stateOfQuestion, type Presenting } from './task.ts';
-import { reasonOf } from './failure-reason.ts';
+import { agentMessage, asked, failure, shownMessage, stateOfQuestion, type Presenting } from './task.ts';
 import type { ServedTask, StoredMessage } from './served-task.ts';
 
 export interface UpdateSource {
@@ -44,6 +43,7 @@ function plainUpdates(
     case EVENT.runInputReceived:
       return [statusUpdate(event, row, 'TASK_STATE_WORKING')];
     case EVENT.taskStarted: {
+      if (!presenting.inside) return [];
       const { name } = event.data;
       const metadata = typeof name === 'string' ? { step: name } : undefined;
       return [statusUpdate(event, row, 'TASK_STATE_WORKING', { metadata })];
@@ -56,10 +56,8 @@ function plainUpdates(
       return [questionUpdate(event, row, messages, presenting)];
     case EVENT.runCompleted:
       return completedUpdates(event, row, presenting);
-    case EVENT.runFaulted: {
-      const message = agentMessage(row, 'failure', [{ text: reasonOf(row.error), mediaType: 'text/plain' }]);
-      return [statusUpdate(event, row, row.state, { message })];
-    }
+    case EVENT.runFaulted:
+      return [statusUpdate(event, row, row.state, { message: failure(row, presenting) })];
     case EVENT.runCancelled:
       return [statusUpdate(event, row, 'TASK_STATE_CANCELED')];
     default:
@@ -95,8 +93,9 @@ function questionUpdate(
   const question = messages.find(
     ({ seq, message: { role } }) => seq === event.seq && role === 'ROLE_AGENT',
   )?.message;
+  const shown = question && shownMessage(question, presenting);
   return statusUpdate(event, row, stateOfQuestion(question), {
-    message: question && asked(question, presenting),
+    message: shown ? asked(shown, presenting) : undefined,
   });
 }
 

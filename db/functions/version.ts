@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611291937;
-export const functionsDigest = '4610230606400882abe914914db8628ea0c7a905de9f94b8a730aa286d584c29';
+export const functionsVersion = 202611292024;
+export const functionsDigest = '078c0cff4b7c25ee3e76da6bc1d69d409201812e53870bce35f2fb5a7806390f';

@@ -89,6 +89,7 @@ import { Migration202611291926EndedAccounts } from './202611291926-ended-account
 import { Migration202611291931EventInitiators } from './202611291931-event-initiators.ts';
 import { Migration202611291932FairSchedules } from './202611291932-fair-schedules.ts';
 import { Migration202611291933WithdrawnByAdmins } from './202611291933-withdrawn-by-admins.ts';
+import { Migration202611292008Delegates } from './202611292008-delegates.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -178,6 +179,7 @@ export const migrations = [
   { name: '202611291931-event-initiators', class: Migration202611291931EventInitiators },
   { name: '202611291932-fair-schedules', class: Migration202611291932FairSchedules },
   { name: '202611291933-withdrawn-by-admins', class: Migration202611291933WithdrawnByAdmins },
+  { name: '202611292008-delegates', class: Migration202611292008Delegates },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -19,6 +19,7 @@ import type { PushNotificationFormat } from '../ports.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { linksOf } from './file-links.ts';
 import { presentTask, type Presenting } from '../../contracts/a2a/task.ts';
+import { OWNER_SEES_INSIDE } from '../runs/policy.ts';
 import { openPushConfig, type PushConfigRow } from './push-configs.ts';
 import { openQuestions } from './send.ts';
 import { readMessages, TASK_ROW, type TaskRow } from './task-row.ts';
@@ -37,8 +38,9 @@ const TOKEN_SECONDS = 300;
 export function pushKind(deps: PushKindDeps): DeliveryKind {
   return {
     async build(em, event, target) {
-      const [row] = await em.execute<TaskRow[]>(
-        `select ${TASK_ROW} from a2a_task t join run r on r.id = t.id where t.id = ?`,
+      const [row] = await em.execute<(TaskRow & { inside: boolean })[]>(
+        `select ${TASK_ROW}, ${OWNER_SEES_INSIDE} as inside
+           from a2a_task t join run r on r.id = t.id where t.id = ?`,
         [event.run_id],
       );
       if (!row) return [];
@@ -98,13 +100,19 @@ async function configOf(
   return row ? openPushConfig(encryption, row) : null;
 }
 
-async function presentingOf(deps: PushKindDeps, em: EntityManager, row: TaskRow): Promise<Presenting> {
+async function presentingOf(
+  deps: PushKindDeps,
+  em: EntityManager,
+  row: TaskRow & { inside: boolean },
+): Promise<Presenting> {
   const open = isInterruptedState(row.state) ? await openQuestions(em, row) : [];
   return {
     link: await linksOf({ ...deps, em }, row),
     asks: open.length > 0,
     answerable: open.length > 0,
     extensions: [],
+    inside: row.inside,
+    seen: new Set(),
   };
 }
 

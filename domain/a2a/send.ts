@@ -13,7 +13,7 @@ import { withAbsentPeople, withKeptAbsentPeople } from '../auth/absences.ts';
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { AppError, forbidden, invalid } from '../errors.ts';
 import { decide, loadForChange } from '../hitl/service.ts';
-import { refusalToAct } from '../hitl/policy.ts';
+import { maySee, refusalToAct } from '../hitl/policy.ts';
 import { TASK_COLUMNS, type HumanTask } from '../hitl/human-task.ts';
 import { callingRunOf } from '../runs/calling-run.ts';
 import { invokeAgent } from '../runs/invoke.ts';
@@ -197,15 +197,21 @@ export async function openQuestions(
   );
 }
 
-/** Whether the caller, perhaps as a deputy, may decide at least one of the questions: as `answer` does. */
-export async function mayAnswer(
+/**
+ * Of the questions, those that the caller sees, perhaps as a deputy, and whether they may decide at least
+ * one: as `answer` does.
+ */
+export async function rightsTo(
   em: EntityManager,
   actor: Actor,
   open: readonly HumanTask[],
-): Promise<boolean> {
-  if (open.length === 0) return false;
+): Promise<{ answerable: boolean; seen: ReadonlySet<string> }> {
+  if (open.length === 0) return { answerable: false, seen: new Set() };
   const person = await withKeptAbsentPeople(em, actor);
-  return open.some((task) => refusalToAct(person, task) === null);
+  return {
+    answerable: open.some((task) => refusalToAct(person, task) === null),
+    seen: new Set(open.filter((task) => maySee(person, task)).map(({ id }) => id)),
+  };
 }
 
 /**

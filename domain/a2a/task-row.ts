@@ -6,19 +6,25 @@ import type { WaitingOn } from '../../contracts/run-events.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import { areLarge, isLarge, listedColumns } from '../../db/large-fields.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { maySee, type Owned } from '../auth/ownership.ts';
 import { AppError } from '../errors.ts';
+import { INSIDE_COLUMNS, type InsideOfRun } from '../runs/policy.ts';
 import { questionOf, type AskedTask } from '../../contracts/a2a/question.ts';
 
-export interface TaskRow extends ServedTask {
+export interface TaskRow extends ServedTask, InsideOfRun {
   agent_id: string;
-  owner_id: string;
+  agent: Owned;
   waiting_on: WaitingOn[];
   last_seq: number;
 }
 
+/** SQL: whose the agent of the task `t` is. */
+const AGENT = `(select json_build_object('owner_id', a.owner_id, 'team_id', a.team_id,
+    'visibility', a.visibility) from agent a where a.id = t.agent_id)`;
+
 const SMALL_COLUMNS = `t.id, t.agent_id, t.owner_id, t.context_id, t.state, t.state_at, t.paused,
   to_json(t.accepted_output_modes) as accepted_output_modes,
-  r.status, r.waiting_on, r.last_seq`;
+  r.status, r.waiting_on, r.last_seq, ${INSIDE_COLUMNS}, ${AGENT} as agent`;
 
 export const TASK_ROW = `${SMALL_COLUMNS}, t.metadata, r.output, r.error`;
 
@@ -37,27 +43,31 @@ export function taskNotFound(id: string): AppError {
   );
 }
 
-/** Whether the task is still the actor's to see; reads no content. @throws task_not_found */
+/** Checks that the task is the actor's to see; reads no content. @throws task_not_found */
 export async function requireTask(
   em: EntityManager,
   actor: Actor,
   agentId: string,
   id: string,
 ): Promise<void> {
-  const [row] = await em.execute<{ owner_id: string }[]>(
-    'select owner_id from a2a_task where id = ? and agent_id = ?',
+  const [row] = await em.execute<Pick<TaskRow, 'owner_id' | 'agent'>[]>(
+    `select t.owner_id, ${AGENT} as agent from a2a_task t where t.id = ? and t.agent_id = ?`,
     [id, agentId],
   );
-  if (!row || !isOwn(row, actor)) throw taskNotFound(id);
+  if (!row || !maySeeTask(actor, row)) throw taskNotFound(id);
 }
 
-function isOwn({ owner_id }: Pick<TaskRow, 'owner_id'>, actor: Actor): boolean {
-  return owner_id === actor.id || isAdmin(actor);
+/** Whose the task is, and admins, while they see the agent. */
+export function maySeeTask(
+  actor: Actor,
+  { owner_id: owner, agent }: Pick<TaskRow, 'owner_id' | 'agent'>,
+): boolean {
+  return (owner === actor.id && maySee(actor, agent)) || isAdmin(actor);
 }
 
 /**
  * Reads state, output and `last_seq` in one statement, so they belong to one snapshot. @throws
- * task_not_found, also for another user's task
+ * task_not_found, also for another user's task, and for one of an agent that the actor does not see any more
  */
 export async function getTaskRow(
   em: EntityManager,
@@ -71,7 +81,7 @@ export async function getTaskRow(
         [id, agentId],
       )
     : [];
-  if (!row || !isOwn(row, actor)) throw taskNotFound(id);
+  if (!row || !maySeeTask(actor, row)) throw taskNotFound(id);
   return row;
 }
 

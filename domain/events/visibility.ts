@@ -7,7 +7,8 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { hasTeamRole } from '../auth/ownership.ts';
-import { principalsOf } from '../hitl/principals.ts';
+import type { HumanTask } from '../hitl/human-task.ts';
+import { isConcerned } from '../hitl/policy.ts';
 import { maySeeRun } from '../runs/policy.ts';
 import type { LogEvent } from './log-reader.ts';
 
@@ -22,22 +23,20 @@ const OUTLINE: ReadonlySet<string> = new Set([
 const HITL = 'io.cadenza.hitl.';
 
 /** Who may see the human tasks that events are about, by task id. */
-export type TaskAudiences = ReadonlyMap<
-  string,
-  { principals: ReadonlySet<string>; claimed_by: string | null }
->;
+export type TaskAudiences = ReadonlyMap<string, Audience>;
+
+type Audience = Pick<HumanTask, 'principals' | 'delegates' | 'claimed_by'>;
 
 /** Read once for a batch of events. */
 export async function taskAudiences(em: EntityManager, events: readonly LogEvent[]): Promise<TaskAudiences> {
   const ids = [...new Set(events.flatMap((event) => taskOf(event) ?? []))];
   if (ids.length === 0) return new Map();
-  const rows = await em.execute<{ id: string; principals: string[]; claimed_by: string | null }[]>(
-    'select id, to_json(principals) as principals, claimed_by from hitl_task where id = any(?::uuid[])',
+  const rows = await em.execute<(Audience & { id: string })[]>(
+    `select id, to_json(principals) as principals, delegates, claimed_by from hitl_task
+      where id = any(?::uuid[])`,
     [arrayLiteral(ids)],
   );
-  return new Map(
-    rows.map(({ id, principals, claimed_by }) => [id, { principals: new Set(principals), claimed_by }]),
-  );
+  return new Map(rows.map(({ id, ...audience }) => [id, audience]));
 }
 
 export function maySeeEvent(actor: Actor, event: LogEvent, audiences: TaskAudiences): boolean {
@@ -63,11 +62,7 @@ export function concerns(actor: Actor, event: LogEvent, audiences: TaskAudiences
   if (event.run_owner_id === actor.id && maySeeRunOf(actor, event)) return true;
   const task = taskOf(event);
   const audience = task === null ? undefined : audiences.get(task);
-  return (
-    audience !== undefined &&
-    (audience.claimed_by === actor.id ||
-      [...principalsOf(actor)].some((principal) => audience.principals.has(principal)))
-  );
+  return audience !== undefined && isConcerned(actor, audience);
 }
 
 /** The human task that an event is about; its audience may see the event too, not only the run's owner. */

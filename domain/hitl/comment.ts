@@ -8,7 +8,7 @@ import { lockRun } from '../runs/events.ts';
 import { findTask, iso, type Comment, type HumanTask } from './human-task.ts';
 import { mentionedPeople } from './mentions.ts';
 import { record, type Caller } from './locked-task.ts';
-import { checkSees, isCandidate, isDeputyFor, ownsRunOf } from './policy.ts';
+import { checkSees, isConcerned, isDeputyFor, ownsRunOf } from './policy.ts';
 
 /** The task if the actor sees it (404): they may comment on it. */
 export async function loadForComment(em: EntityManager, actor: Actor, taskId: string): Promise<HumanTask> {
@@ -38,7 +38,7 @@ export async function comment(
   );
   const mentions = await mentionedPeople(em, actor, task, text);
   await em.execute(`update hitl_task set updated_at = clock_timestamp() where id = ?`, [task.id]);
-  const isTheirs = isCandidate(actor, task) || task.claimed_by === actor.id || ownsRunOf(actor, task);
+  const isTheirs = isConcerned(actor, task) || ownsRunOf(actor, task);
   const asAdmin = !isTheirs && !isDeputyFor(actor, task);
   await record(
     em,

@@ -35,7 +35,9 @@ import {
   type HumanTaskView,
 } from './human-task.ts';
 import { recordOf, type Caller } from './locked-task.ts';
+import { heldState } from './held-state.ts';
 import { checkMayAct, checkSees } from './policy.ts';
+import { takesOver } from './take-over.ts';
 import { step, type TaskState } from './state-machine.ts';
 import { checkSubmission, type Submission } from './submission.ts';
 
@@ -116,6 +118,8 @@ export async function decideAtOnce(
   await check?.(task);
   const checked = await checkSubmission(actor.id, task, submission());
   if ('refusal' in checked || isTerminal(task.run_status)) return null;
+  // Changes the row first.
+  if (takesOver(acting.as, task)) return null;
   // Files have to be linked with the run first.
   if (fileIdsIn(checked.value.payload).length > 0) return null;
   const { decision: word } = checked.value;
@@ -192,9 +196,9 @@ async function onceOf({ link, keep }: Request, decided: DecidedAtOnce): Promise<
   return JSON.stringify({ link, answer: { ...answer, body: JSON.stringify(marked).split(mark) } });
 }
 
-function stateOf({ status, claimed_by, quorum }: HumanTask, votes: readonly Vote[]): TaskState {
+function stateOf(task: HumanTask, votes: readonly Vote[]): TaskState {
   const cast = votes.map(({ decided_by: by, decision, also }) => ({ by, decision, also }));
-  return { status, claimed_by, quorum, votes: cast };
+  return { ...heldState(task), votes: cast };
 }
 
 /** For the run. */

@@ -15,6 +15,7 @@ import { decisionRecord, decisionRow, decisionSignal, newDecision, voteChange } 
 import { checkState, lockTask, record, type Caller, type LockedTask } from './locked-task.ts';
 import { accepted, notFound, type Checked } from '../errors.ts';
 import { step } from './state-machine.ts';
+import { takeOver } from './take-over.ts';
 import { traceOfDecision } from '../runs/traces.ts';
 import { checkSubmission, type Submission } from './submission.ts';
 
@@ -38,17 +39,18 @@ export async function decide(
   const { actor } = caller;
   // The form never changes, so check it before taking locks, to keep a slow check from blocking others.
   const checked = await checkSubmission(actor.id, seen, submission);
-  const locked = await lockTask(em, actor, seen);
+  const found = await lockTask(em, actor, seen);
   // The decision's value does not affect these checks.
   const command = {
     kind: 'decide',
-    by: locked.as.id,
+    by: found.as.id,
     self: actor.id,
     decision: '',
-    late: locked.late,
+    late: found.late,
   } as const;
-  await checkState(em, locked, command);
+  await checkState(em, found, command);
   const given = accepted(checked);
+  const locked = await takeOver(em, caller, found);
   // The answer's files are meant for the run, so it may read them although its owner does not own them.
   await linkFiles(em, { id: locked.task.run_id, owner_id: actor.id }, fileIdsIn(given.payload));
   const result = step(locked.state, { ...command, decision: given.decision });

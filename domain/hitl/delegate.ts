@@ -12,9 +12,10 @@ import { accepted, forbidden, invalid, type AppError, type Checked } from '../er
 import { view } from './decide.ts';
 import type { HumanTask, HumanTaskView } from './human-task.ts';
 import { checkState, lockTask, record, type Caller, type LockedTask } from './locked-task.ts';
-import { giverOf, type Giver } from './delegation.ts';
+import { cameBy, giverOf, receivedBy, type Giver } from './delegation.ts';
 import { hasDelegated, isCandidate, isExcluded, mayApprove } from './policy.ts';
 import { ownWords } from './principals.ts';
+import { takeOver } from './take-over.ts';
 
 /**
  * Gives a vote to another person: to a candidate, or to anyone if the task allows it. A claim moves along.
@@ -29,26 +30,27 @@ export async function delegate(
   request: Checked<{ to: string }>,
 ): Promise<HumanTaskView> {
   const { actor } = caller;
-  const locked = await lockTask(em, actor, seen);
-  const { task } = locked;
-  const giver = giverOf(locked.as, task);
+  const found = await lockTask(em, actor, seen);
+  const giver = giverOf(found.as, found.task);
   if (giver === null)
     throw forbidden('Another person is the assignee: only they can delegate the task.', 'not_the_assignee');
-  await checkState(em, locked, {
+  await checkState(em, found, {
     kind: 'delegate',
-    by: locked.as.id,
+    by: found.as.id,
     giver: giver.id,
     to: '',
     any: isAdmin(actor),
-    late: locked.late,
+    late: found.late,
   });
   const { to } = accepted(request);
+  const locked = await takeOver(em, caller, found);
+  const { task } = locked;
   const recipient = await findRecipient(em, locked, giver, to);
-  const change = delegatedTask(task, giver, recipient);
+  const change = delegatedTask(locked, giver, recipient);
   checkQuorum(locked, change);
   await em.execute(
     `update hitl_task set assignee = ?, assignee_key = ?, candidate_keys = candidate_keys || ?::text[],
-            delegations = ?::jsonb, updated_at = clock_timestamp(),
+            delegations = ?::jsonb, delegates = ?::jsonb, updated_at = clock_timestamp(),
             claimed_at = case when claimed_by is null then null else ?::timestamptz end,
             claimed_by = case when claimed_by is null then null else ?::uuid end
       where id = ?`,
@@ -57,6 +59,7 @@ export async function delegate(
       change.assignee_key,
       arrayLiteral(change.added),
       JSON.stringify(change.delegations),
+      JSON.stringify(change.delegates),
       locked.now,
       recipient.id,
       seen.id,
@@ -97,14 +100,18 @@ async function findRecipient(
     throw refuse('already_voted', 'has voted already');
   if (ownWords(user).some((word) => giver.words.includes(word)))
     throw refuse('same_person', 'has the task already');
-  // A person who delegated their vote may receive one back.
-  if (task.delegate === 'candidates' && !isCandidate(user, task) && !hasDelegated(user, task)) {
+  if (task.delegate === 'candidates' && !isCandidate(user, task) && !mayHaveItBack(user, task)) {
     throw refuse('not_a_candidate', 'is not a candidate of this task');
   }
   return user;
 }
 
-interface Change extends Pick<HumanTask, 'assignee' | 'assignee_key' | 'delegations'> {
+/** A person who delegated their vote may receive one back, but not as a former member of a group or team. */
+function mayHaveItBack(user: Actor, task: HumanTask): boolean {
+  return hasDelegated(user, task) && task.delegates[user.id] !== 'candidate';
+}
+
+interface Change extends Pick<HumanTask, 'assignee' | 'assignee_key' | 'delegations' | 'delegates'> {
   /** Principals that join the candidates. */
   added: string[];
 }
@@ -113,16 +120,18 @@ interface Change extends Pick<HumanTask, 'assignee' | 'assignee_key' | 'delegati
  * The recipient of the assignee's vote becomes the assignee; with a quorum, the recipient of another vote
  * joins the candidates.
  */
-function delegatedTask(task: HumanTask, giver: Giver, recipient: Actor): Change {
+function delegatedTask({ task, as }: LockedTask, giver: Giver, recipient: Actor): Change {
   const returned = new Set(ownWords(recipient));
   const others = Object.entries(task.delegations).filter(([word]) => !returned.has(word));
   const delegations = { ...Object.fromEntries(others), [giver.words[0]]: recipient.id };
   const key = `id:${recipient.id}`;
   const { assignee, assignee_key } = task;
+  const delegates = { ...task.delegates, ...cameBy(task, giver, as), ...receivedBy(task, recipient) };
   if (task.quorum !== null && !(assignee_key !== null && giver.words.includes(assignee_key))) {
-    return { assignee, assignee_key, delegations, added: isCandidate(recipient, task) ? [] : [key] };
+    const added = isCandidate(recipient, task) ? [] : [key];
+    return { assignee, assignee_key, delegations, delegates, added };
   }
-  return { assignee: recipient.id, assignee_key: key, delegations, added: [] };
+  return { assignee: recipient.id, assignee_key: key, delegations, delegates, added: [] };
 }
 
 /**

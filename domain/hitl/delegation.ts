@@ -1,7 +1,7 @@
 /** Determines whose vote a delegation gives away. */
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import type { HumanTask } from './human-task.ts';
-import { isAssignee, isCandidate } from './policy.ts';
+import { claimantOf, isAssignee, isCandidate, isNamed } from './policy.ts';
 import { ownWords } from './principals.ts';
 
 /** The person whose vote is delegated. */
@@ -16,7 +16,8 @@ export interface Giver {
 
 /** Null if another person is the assignee, who alone may delegate. */
 export function giverOf(actor: Actor, task: HumanTask): Giver | null {
-  const { claimed_by, assignee_key } = task;
+  const { assignee_key } = task;
+  const claimed_by = claimantOf(task);
   if (claimed_by !== null)
     return { words: [`id:${claimed_by}`], id: claimed_by, asAdmin: claimed_by !== actor.id };
   const self: Giver = { words: ownWords(actor), id: actor.id, asAdmin: !isCandidate(actor, task) };
@@ -28,4 +29,18 @@ export function giverOf(actor: Actor, task: HumanTask): Giver | null {
     id: assignee_key.startsWith('id:') ? assignee_key.slice('id:'.length) : '',
     asAdmin: true,
   };
+}
+
+/** Whoever gives a vote without being named has it by a role, group or team; an admin perhaps by none. */
+export function cameBy(task: HumanTask, giver: Giver, as: Actor): HumanTask['delegates'] {
+  if (giver.id === '' || (giver.id === as.id && !isCandidate(as, task))) return {};
+  const username = giver.id === as.id ? as.username : null;
+  return isNamed({ id: giver.id, username }, task) ? {} : { [giver.id]: 'candidate' };
+}
+
+/** How the receiver of a vote has it: see `delegates`. */
+export function receivedBy(task: HumanTask, recipient: Actor): HumanTask['delegates'] {
+  if (isNamed(recipient, task)) return {};
+  if (isCandidate(recipient, task)) return { [recipient.id]: 'candidate' };
+  return { [recipient.id]: 'free' };
 }

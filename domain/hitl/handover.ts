@@ -7,12 +7,14 @@ import { isAdmin } from '../auth/actor.ts';
 import { view } from './decide.ts';
 import type { HumanTask, HumanTaskView } from './human-task.ts';
 import { checkState, lockTask, record, type Caller } from './locked-task.ts';
+import { takeOver } from './take-over.ts';
 
 /** Reserves the task: nobody else can decide it. Claiming it again changes nothing. */
 export async function claim(em: EntityManager, caller: Caller, seen: HumanTask): Promise<HumanTaskView> {
   const { actor } = caller;
-  const locked = await lockTask(em, actor, seen);
-  await checkState(em, locked, { kind: 'claim', by: locked.as.id, late: locked.late });
+  const found = await lockTask(em, actor, seen);
+  await checkState(em, found, { kind: 'claim', by: found.as.id, late: found.late });
+  const locked = await takeOver(em, caller, found);
   if (locked.task.claimed_by === null) {
     await em.execute(
       `update hitl_task set status = 'claimed', claimed_by = ?, claimed_at = ?,

@@ -11,15 +11,16 @@ import {
 } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
-import { arrayLiteral } from '../../db/sql.ts';
-import type {
-  Candidates,
-  ContextEntry,
-  DecisionOption,
-  Delegate,
-  HumanAnswer,
-  HumanTaskRequest,
-  TaskStatus,
+import { arrayLiteral, isOneOf } from '../../db/sql.ts';
+import {
+  UNDECIDED,
+  type Candidates,
+  type ContextEntry,
+  type DecisionOption,
+  type Delegate,
+  type HumanAnswer,
+  type HumanTaskRequest,
+  type TaskStatus,
 } from '../../contracts/hitl.ts';
 import type { Actor } from '../auth/actor.ts';
 import type { RunStatus } from '../../contracts/run-events.ts';
@@ -56,6 +57,17 @@ export interface HumanTask extends Omit<HumanTaskRequest, 'decision_links'> {
   decision_links: boolean;
   /** Who gave up their vote, as a principal of principals.ts, with the id of the recipient. */
   delegations: Record<string, string>;
+  /**
+   * How people came to the task who gave or got a vote, by id: as a `candidate` by a role, group or team,
+   * which counts while they have that, or by a delegation alone (`free`). Those whom the task names are not
+   * in it.
+   */
+  delegates: Record<string, 'candidate' | 'free'>;
+  /**
+   * Ids of the claimant and of those who got a vote, if they can decide the task no more: they hold nothing.
+   * None of a task that is over.
+   */
+  lapsed: string[];
   run_status: RunStatus;
   /** Whether the task is past its expiry, by the database's clock. */
   late: boolean;
@@ -110,6 +122,15 @@ export interface HumanTaskView extends HumanTask {
 /** A task's record includes only the latest comments. */
 const COMMENTS_SHOWN = 100;
 
+/** SQL: whether the user can decide the task `t`, as far as that depends on them. */
+export function mayActOnTask(user: string): string {
+  return `may_act_on_task(${user}, t.principals, t.delegates, t.team_id, t.excluded)`;
+}
+
+const LAPSED = `case
+  when t.claimed_by is null and t.delegations = '{}' or not ${isOneOf('t.status', UNDECIDED)} then '[]'
+  else lapsed_people(t.claimed_by, t.delegations, t.principals, t.delegates, t.team_id, t.excluded) end`;
+
 const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant,
   exists (select from workflow w where w.id = t.workflow_id and w.visibility = 'public') as is_public,
   t.initiator_id, to_json(t.initiator_ids) as initiator_ids, t.task, t.task_name, t.title,
@@ -117,7 +138,8 @@ const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_i
   to_json(t.principals) as principals, t.claimed_by,
   ${iso('t.claimed_at')} as claimed_at, ${iso('t.due_at')} as due_at,
   ${iso('t.expires_at')} as expires_at, t.escalation_level, t.quorum,
-  t.delegate, t.delegations, to_json(t.excluded) as excluded, t.decision_links,
+  t.delegate, t.delegations, t.delegates, ${LAPSED} as lapsed, to_json(t.excluded) as excluded,
+  t.decision_links,
   (select r.status from run r where r.id = t.run_id) as run_status,
   coalesce(t.expires_at <= clock_timestamp(), false) as late,
   ${iso('t.created_at')} as created_at, ${iso('t.updated_at')} as updated_at,

@@ -35,6 +35,8 @@ type SetByDatabase =
   | 'claimed_at'
   | 'escalation_level'
   | 'delegations'
+  | 'delegates'
+  | 'lapsed'
   | 'is_public'
   | 'run_status'
   | 'late'
@@ -242,12 +244,14 @@ export async function escalateHumanTask(
   );
   if (taken.length > 0) return;
   const candidates = union(task.candidates, to);
+  const keys = arrayLiteral(await candidateKeys(em, to));
   await em.execute(
     `update hitl_task set candidates = ?::jsonb, escalation_level = greatest(escalation_level, ?),
             updated_at = clock_timestamp(),
-            candidate_keys = array(select distinct unnest(candidate_keys || ?::text[]))
+            candidate_keys = array(select distinct unnest(candidate_keys || ?::text[])),
+            delegates = delegates - array(select substr(k, 4) from unnest(?::text[]) k where k like 'id:%')
       where id = ?`,
-    [JSON.stringify(candidates), level, arrayLiteral(await candidateKeys(em, to)), task_id],
+    [JSON.stringify(candidates), level, keys, keys, task_id],
   );
   await audit(em, task.run_id, 'escalated', [task_id], { level, to });
 }

@@ -4,7 +4,7 @@ import type { ListView } from '../../db/large-fields.ts';
 import { Conditions, containsPattern, isOneOf } from '../../db/sql.ts';
 import { userIdOf, type Actor } from '../auth/actor.ts';
 import { listedTaskColumns } from './human-task.ts';
-import { decidableBy, tasksOf } from './rights.ts';
+import { claimedBy, decidableBy, tasksOf } from './rights.ts';
 import { isUndecided } from './state-machine.ts';
 
 export interface TaskFilters {
@@ -71,10 +71,11 @@ export const MAX_COUNT = 1_000;
 
 /** Counts what the actor can decide, what of it is overdue, and what they have claimed. */
 export function countQuery(actor: Actor): Query {
+  const claimed = claimedBy(actor);
   const counts = [
     ['open', conditionsOf(actor, { scope: 'mine' })],
     ['overdue', conditionsOf(actor, { scope: 'mine', overdue: true })],
-    ['claimed_by_me', new Conditions().add(`${IS_UNDECIDED} and t.claimed_by = ?::uuid`, actor.id)],
+    ['claimed_by_me', new Conditions().add(IS_UNDECIDED).add(claimed.sql, ...claimed.values)],
   ] as const;
   const columns = counts.map(
     ([name, where]) =>

@@ -13,6 +13,7 @@ import { eventRows } from '../runs/event-columns.ts';
 import { appendEvents, serviceEvent } from '../runs/events.ts';
 import { auditRows, writeAudit, type AuditAction, type Via } from './audit.ts';
 import { findTask, type HumanTask } from './human-task.ts';
+import { heldState } from './held-state.ts';
 import { checkMayAct, checkSees } from './policy.ts';
 import { refused } from './refusals.ts';
 import { isUndecided, refusal, step, type PersonCommand, type TaskState } from './state-machine.ts';
@@ -69,10 +70,9 @@ export async function lockTask(em: EntityManager, actor: Actor, seen: HumanTask)
         [id],
       )
     : [];
-  const { status, claimed_by, quorum } = task;
-  if (isTerminal(lock.run_status) && isUndecided(status))
+  if (isTerminal(lock.run_status) && isUndecided(task.status))
     throw conflict('run_finished', 'The run has ended.', { decision: null });
-  return { task, state: { status, claimed_by, quorum, votes }, asAdmin, as, now: lock.now, late: lock.late };
+  return { task, state: { ...heldState(task), votes }, asAdmin, as, now: lock.now, late: lock.late };
 }
 
 /** Throws the 409 for a command that the state refuses. A command after the expiry also expires the task. */

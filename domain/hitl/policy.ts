@@ -6,10 +6,28 @@ import { hasTeamRole } from '../auth/ownership.ts';
 import { excludableWords, ownWords, principalsOf, teamWords } from './principals.ts';
 import { isUndecided } from './state-machine.ts';
 
-/** Whether the actor is the assignee or a candidate; "my tasks" lists the task for them. */
-export function isCandidate(actor: Actor, task: Pick<HumanTask, 'principals'>): boolean {
+/**
+ * Whether the actor is the assignee or a candidate; "my tasks" lists the task for them. Who came to it as a
+ * member of a group or team stays, by whatever delegation, only while they are a candidate.
+ */
+export function isCandidate(actor: Actor, task: Pick<HumanTask, 'principals' | 'delegates'>): boolean {
   const own = principalsOf(actor);
-  return task.principals.some((principal) => own.has(principal));
+  const notByItself = task.delegates[actor.id] === 'candidate' ? `id:${actor.id}` : null;
+  return task.principals.some((principal) => own.has(principal) && principal !== notByItself);
+}
+
+/** Whether the task is for this person by themself, not only by a role, group or team. */
+export function isNamed(
+  { id, username }: Pick<Actor, 'id'> & { username: string | null },
+  { principals, delegates }: Pick<HumanTask, 'principals' | 'delegates'>,
+): boolean {
+  if (username !== null && principals.includes(`name:${username.toLowerCase()}`)) return true;
+  return principals.includes(`id:${id}`) && delegates[id] !== 'candidate';
+}
+
+/** The person who holds the task; null also for a claim of somebody who cannot decide it any more. */
+export function claimantOf({ claimed_by, lapsed }: Pick<HumanTask, 'claimed_by' | 'lapsed'>): string | null {
+  return claimed_by !== null && lapsed.includes(claimed_by) ? null : claimed_by;
 }
 
 export function isAssignee(actor: Actor, task: Pick<HumanTask, 'assignee_key'>): boolean {
@@ -17,7 +35,7 @@ export function isAssignee(actor: Actor, task: Pick<HumanTask, 'assignee_key'>):
 }
 
 /**
- * Visible to candidates, the assignee, the claimant, their deputies, and those who see the run from inside:
+ * Visible to candidates, the assignee, their deputies, and those who see the run from inside:
  * its owner (unless started as a runner), builders of its team, and admins.
  */
 export function maySee(actor: Actor, task: HumanTask): boolean {
@@ -52,8 +70,15 @@ function isOfAbsence({ since }: AbsentPerson, { status, updated_at: changed }: H
   return isUndecided(status) || Date.parse(changed) >= Date.parse(since);
 }
 
-function isConcerned(person: Actor, task: HumanTask): boolean {
-  return isCandidate(person, task) || task.claimed_by === person.id;
+/**
+ * Whether the task is for this person. A claim gives no right: an admin's, who is no candidate, counts
+ * because of the role.
+ */
+export function isConcerned(
+  person: Actor,
+  task: Pick<HumanTask, 'principals' | 'delegates' | 'claimed_by'>,
+): boolean {
+  return isCandidate(person, task) || (task.claimed_by === person.id && isAdmin(person));
 }
 
 /** The absent person as whom the actor may act; null if there is none. */
@@ -74,7 +99,7 @@ function absentPersonOf(actor: Actor, task: HumanTask): Actor | null {
  */
 export function actsAs(actor: Actor, task: HumanTask): Actor {
   const absent = absentPersonOf(actor, task);
-  if (absent === null || task.claimed_by === actor.id) return actor;
+  if (absent === null || claimantOf(task) === actor.id) return actor;
   const isOwn = isCandidate(actor, task) && !hasDelegated(actor, task);
   return isOwn && task.claimed_by !== absent.id ? actor : absent;
 }
@@ -100,12 +125,36 @@ function isInitiator(
   return quorum?.exclude_initiator === true && (first === userId || others.includes(userId));
 }
 
-/** Whether the person has given their vote away and not received it back. */
+/**
+ * Whether somebody else has the person's vote: they gave it away, did not receive it back, and one of those
+ * who got it, one after the other, can still decide.
+ */
 export function hasDelegated(
   actor: Pick<Actor, 'id' | 'username'>,
-  task: Pick<HumanTask, 'delegations'>,
+  task: Pick<HumanTask, 'delegations' | 'lapsed'>,
 ): boolean {
-  return ownWords(actor).some((word) => Object.hasOwn(task.delegations, word));
+  return holdersAfter(ownWords(actor), task).some((id) => !task.lapsed.includes(id));
+}
+
+/** Whether the person gave their vote away, and has it back because nobody who got it can decide any more. */
+export function hasVoteBack(
+  actor: Pick<Actor, 'id' | 'username'>,
+  task: Pick<HumanTask, 'delegations' | 'lapsed'>,
+): boolean {
+  const holders = holdersAfter(ownWords(actor), task);
+  return holders.length > 0 && holders.every((id) => task.lapsed.includes(id));
+}
+
+/** Who got the vote of the person of these words, one after the other. */
+function holdersAfter(words: readonly string[], { delegations }: Pick<HumanTask, 'delegations'>): string[] {
+  const holders = new Set<string>();
+  const given = words.find((word) => Object.hasOwn(delegations, word));
+  let holder = given === undefined ? undefined : delegations[given];
+  while (holder !== undefined && !holders.has(holder)) {
+    holders.add(holder);
+    holder = delegations[`id:${holder}`];
+  }
+  return [...holders];
 }
 
 /**
@@ -143,7 +192,7 @@ export function refusalToAct(actor: Actor, task: HumanTask): AppError | null {
       'You have delegated this task to somebody else, who decides in your place.',
       'delegated',
     );
-  const mayDecide = isCandidate(actor, task) || task.claimed_by === actor.id || isAdmin(actor);
+  const mayDecide = isCandidate(actor, task) || isAdmin(actor);
   return mayDecide ? null : forbidden('You are not a candidate of this task.', 'not_a_candidate');
 }
 

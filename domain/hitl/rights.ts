@@ -8,7 +8,8 @@ import { isTerminal } from '../../contracts/run-events.ts';
 import { hasRole, isAdmin, type AbsentPerson, type Actor } from '../auth/actor.ts';
 import { maySeeRun } from '../runs/policy.ts';
 import { giverOf } from './delegation.ts';
-import type { HumanTaskView } from './human-task.ts';
+import { mayActOnTask, type HumanTaskView } from './human-task.ts';
+import { heldState } from './held-state.ts';
 import { teamsWith } from '../auth/ownership.ts';
 import { actsAs, maySee, refusalToAct } from './policy.ts';
 import { excludableWords, ownWords, principalsOf, teamWords } from './principals.ts';
@@ -105,15 +106,13 @@ function isOver({ run_status, status }: HumanTaskView): boolean {
 }
 
 /** The state with the votes that matter to the actor: their own and the assignee's. */
-function stateOf(
-  actor: Actor,
-  { status, claimed_by, quorum, my_vote, represented, assignee_key, assignee_voted }: HumanTaskView,
-): TaskState {
+function stateOf(actor: Actor, task: HumanTaskView): TaskState {
+  const { my_vote, represented, assignee_key, assignee_voted } = task;
   const votes = my_vote === null ? [] : [{ by: actor.id, decision: my_vote.decision }];
   votes.push(...represented.map((by) => ({ by, decision: '' })));
   if (assignee_voted && assignee_key !== null)
     votes.push({ by: assignee_key.slice('id:'.length), decision: '' });
-  return { status, claimed_by, quorum, votes };
+  return { ...heldState(task), votes };
 }
 
 interface Condition {
@@ -135,9 +134,23 @@ function ofAbsence({ since }: AbsentPerson): Condition {
   };
 }
 
+/** SQL of `isConcerned`. */
 function ownTasks(person: Actor): Condition {
-  const sql = '(t.principals && ?::text[] or t.claimed_by = ?::uuid)';
-  return { sql, values: [arrayLiteral(principalsOf(person)), person.id] };
+  const words = principalsOf(person);
+  const others = [...words].filter((word) => word !== `id:${person.id}`);
+  const candidate = {
+    sql: `(t.principals && ?::text[] and (coalesce(t.delegates ->> ?, '') <> 'candidate'
+        or t.principals && ?::text[]))`,
+    values: [arrayLiteral(words), person.id, arrayLiteral(others)],
+  };
+  if (!isAdmin(person)) return candidate;
+  return anyOf([candidate, { sql: 't.claimed_by = ?::uuid', values: [person.id] }]);
+}
+
+/** SQL condition for the tasks that the actor has claimed and can still decide. */
+export function claimedBy(actor: Actor): Condition {
+  const claimed = { sql: 't.claimed_by = ?::uuid', values: [actor.id] };
+  return allOf([claimed, approverOf(actor), ownTasks(actor)]);
 }
 
 /**
@@ -158,9 +171,11 @@ export function decidableBy(actor: Actor): Condition {
 function freeFor(person: Actor): Condition {
   return allOf([
     {
-      sql: `(t.claimed_by is null or t.claimed_by = ?::uuid)
-        and not jsonb_exists_any(t.delegations, array[?, ?])`,
-      values: [person.id, ...ownWords(person)],
+      sql: `(t.claimed_by is null or t.claimed_by = ?::uuid or not ${mayActOnTask('t.claimed_by')})
+        and not (jsonb_exists_any(t.delegations, array[?, ?])
+          and exists (select from vote_holders(t.delegations, array[?, ?]) h (id)
+                       where ${mayActOnTask('h.id')}))`,
+      values: [person.id, ...ownWords(person), ...ownWords(person)],
     },
     uninvolved(person),
   ]);

@@ -6,7 +6,7 @@ import { arrayLiteral } from '../../db/sql.ts';
 import { withAbsentPeople } from '../auth/absences.ts';
 import { TEAMS_OF_USER, type AbsentPerson, type TeamRole } from '../auth/actor.ts';
 import { TASK_COLUMNS, type HumanTask } from '../hitl/human-task.ts';
-import { actsAs, isExcluded } from '../hitl/policy.ts';
+import { actsAs, claimantOf, isExcluded } from '../hitl/policy.ts';
 import { isUndecided } from '../hitl/state-machine.ts';
 import { kindFor } from './recipients.ts';
 
@@ -97,9 +97,10 @@ function isWanted(
   if (kind === 'mentioned')
     return reader !== null && kindFor(reader, { reason: 'commented', data: {} }, task, voters) !== null;
   if (!isUndecided(task.status) || task.late) return false;
-  if (reader === null) return task.claimed_by === null;
+  const claimant = claimantOf(task);
+  if (reader === null) return claimant === null;
   const as = actsAs(reader, task);
-  if (task.claimed_by !== null && task.claimed_by !== as.id) return false;
+  if (claimant !== null && claimant !== as.id) return false;
   if (as !== reader && (voters.has(reader.id) || isExcluded(reader, task))) return false;
   return kindFor(as, { reason: 'created', data: {} }, task, voters) !== null;
 }

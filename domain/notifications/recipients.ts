@@ -9,7 +9,16 @@ import { arrayLiteral } from '../../db/sql.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import { hasRole, TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import type { HumanTask } from '../hitl/human-task.ts';
-import { hasDelegated, isAssignee, isCandidate, isExcluded, mayApprove, maySee } from '../hitl/policy.ts';
+import {
+  claimantOf,
+  hasDelegated,
+  isAssignee,
+  isCandidate,
+  isConcerned,
+  isExcluded,
+  mayApprove,
+  maySee,
+} from '../hitl/policy.ts';
 import { candidateKeys } from '../hitl/principals.ts';
 
 export interface Notice {
@@ -37,8 +46,10 @@ export async function noticePrincipals(
     case 'created':
       return task.principals;
     case 'reminder':
-    case 'expiring':
-      return task.claimed_by === null ? task.principals : [`id:${task.claimed_by}`];
+    case 'expiring': {
+      const claimant = claimantOf(task);
+      return claimant === null ? task.principals : [`id:${claimant}`];
+    }
     case 'escalated':
       return candidateKeys(em, readCandidates(data['to']));
     case 'delegated':
@@ -57,9 +68,9 @@ export function kindFor(
 ): NotificationKind | null {
   if (data['by'] === person.id) return null;
   if (reason === 'commented') return maySee(person, task) ? 'mentioned' : null;
-  const concerns = isCandidate(person, task) || task.claimed_by === person.id;
   const mayDecide = mayApprove(person, task) && !isExcluded(person, task);
-  if (!concerns || !mayDecide || hasDelegated(person, task) || voters.has(person.id)) return null;
+  if (!isConcerned(person, task) || !mayDecide || hasDelegated(person, task) || voters.has(person.id))
+    return null;
   if (reason === 'escalated') return 'escalation';
   if (reason === 'reminder' || reason === 'expiring') return reason;
   return reason === 'delegated' || isAssignee(person, task) ? 'assigned' : 'candidate';

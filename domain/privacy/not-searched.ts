@@ -94,7 +94,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       file: 'sha256',
       file_fetch: 'sha256',
       hitl_decision: 'traceparent',
-      hitl_task: 'delegations',
+      hitl_task: 'delegations delegates',
       idempotency_record: 'method path key fingerprint headers',
       inbound_event: 'client_id traceparent tracestate',
       invocation: 'key agent_version input_digest',

@@ -29,13 +29,12 @@ export interface InsideOfRun extends RunOwner {
   workflow: Owned | null;
 }
 
-const INSIDE = new Prepared(
-  `select r.status, r.owner_id, r.team_id, r.by_grant, r.parent_run_id,
-          (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id,
-                                    'visibility', w.visibility)
-             from workflow w where w.id = r.workflow_id) as workflow
-     from run r where r.id = ?`,
-);
+/** SQL: what `maySeeInside` needs of the run `r`, besides its owner. */
+export const INSIDE_COLUMNS = `r.team_id, r.by_grant, r.parent_run_id,
+  (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id, 'visibility', w.visibility)
+     from workflow w where w.id = r.workflow_id) as workflow`;
+
+const INSIDE = new Prepared(`select r.status, r.owner_id, ${INSIDE_COLUMNS} from run r where r.id = ?`);
 
 /** @returns undefined if there is no such run */
 export async function readInside(

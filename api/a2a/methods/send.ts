@@ -16,9 +16,11 @@ export async function sendMessage(call: A2ACall, params: SendMessageRequest): Pr
   const sent = await acceptMessage(call, params);
   const historyLength = historyLengthOf(params.configuration?.historyLength);
   const waits = params.configuration?.returnImmediately !== true;
-  const row = waits ? await settled(call, sent.taskId) : await readTaskRow(call, sent.taskId);
+  const { row, now } = waits
+    ? await settled(call, sent.taskId)
+    : { row: await readTaskRow(call, sent.taskId), now: call };
   const reply = waits ? replyOf(row) : null;
-  return reply ? Message.fromJSON(reply) : Task.fromJSON(await showTask(call, row, { historyLength }));
+  return reply ? Message.fromJSON(reply) : Task.fromJSON(await showTask(now, row, { historyLength }));
 }
 
 export async function* streamMessage(call: A2ACall, params: SendMessageRequest): EventStream {

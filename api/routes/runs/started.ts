@@ -72,7 +72,7 @@ export async function wholeRun(
  */
 export async function waitForEnd(
   deps: AppDeps,
-  { ctx, actor }: Pick<EndpointContext, 'ctx' | 'actor'>,
+  { ctx }: Pick<EndpointContext, 'ctx'>,
   runId: string,
   seconds: number,
   start?: () => Promise<unknown>,
@@ -85,14 +85,17 @@ export async function waitForEnd(
     if (start) {
       await start();
       await watch.next(until - performance.now());
+      await session.recheck();
     }
     for (;;) {
       if (session.signal.aborted) throw unauthorized(ctx);
+      const { actor } = session;
       const { run, tail } = await getRunWithTail(deps.orm.em.fork(), actor, runId, TAIL_LIMITS);
       const left = until - performance.now();
       if (isTerminal(run.status) || left <= 0 || deps.isStopping())
         return presentWithTail(presenterOf(deps, actor), run, tail);
       await watch.next(left);
+      await session.recheck();
     }
   } finally {
     watch.close();

@@ -44,7 +44,7 @@ async function runWithLog(byGrant: boolean): Promise<string> {
 async function followed(actor: Actor, runId: string): Promise<{ messages: string[]; end: string }> {
   const waiting = {
     deps: { orm: app.orm, runEvents, isStopping: () => false },
-    session: { actor, signal: new AbortController().signal },
+    session: { actor, signal: new AbortController().signal, recheck: async () => {} },
     gone: new AbortController().signal,
   };
   const following = followRun(waiting, { runId, after: 0, untilMs: performance.now() + 10_000 });
