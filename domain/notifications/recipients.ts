@@ -135,7 +135,10 @@ export async function findDeputies(
 /** Whether the deputy can decide in the absent person's place; of a quorum, nobody has two votes. */
 export function standsIn(
   deputy: Recipient,
-  task: Pick<HumanTask, 'principals' | 'quorum' | 'initiator_id' | 'initiator_ids' | 'excluded'>,
+  task: Pick<
+    HumanTask,
+    'principals' | 'delegates' | 'quorum' | 'initiator_id' | 'initiator_ids' | 'excluded'
+  >,
   voters: ReadonlySet<string>,
 ): boolean {
   if (!hasRole(deputy, 'approver') || isExcluded(deputy, task) || voters.has(deputy.id)) return false;

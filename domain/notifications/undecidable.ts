@@ -74,7 +74,7 @@ function neededFor({ quorum }: Pick<HumanTask, 'quorum'>): number {
 
 type Asking = Pick<
   HumanTask,
-  'principals' | 'team_id' | 'quorum' | 'initiator_id' | 'initiator_ids' | 'excluded'
+  'principals' | 'delegates' | 'team_id' | 'quorum' | 'initiator_id' | 'initiator_ids' | 'excluded'
 >;
 
 function mayDecide(person: Actor, task: Asking): boolean {
@@ -93,13 +93,13 @@ export async function countUndecidable(
   { tasks, words, people } = COUNTED,
 ): Promise<number> {
   const asking = await em.execute<(Asking & { tasks: number })[]>(
-    `select to_json(principals) as principals, team_id, quorum, initiator_id,
+    `select to_json(principals) as principals, delegates, team_id, quorum, initiator_id,
             to_json(initiator_ids) as initiator_ids, to_json(excluded) as excluded, count(*)::int as tasks
-       from (select principals, team_id, quorum, excluded,
+       from (select principals, delegates, team_id, quorum, excluded,
                     case when quorum is not null then initiator_id end as initiator_id,
                     case when quorum is not null then initiator_ids else '{}' end as initiator_ids
                from hitl_task where status = 'open' order by id limit ?) oldest
-      group by principals, team_id, quorum, initiator_id, initiator_ids, excluded`,
+      group by principals, delegates, team_id, quorum, initiator_id, initiator_ids, excluded`,
     [tasks],
   );
   const looked = [...new Set(asking.flatMap(({ principals }) => principals))].slice(0, words);
