@@ -131,8 +131,9 @@ const LAPSED = `case
   when t.claimed_by is null and t.delegations = '{}' or not ${isOneOf('t.status', UNDECIDED)} then '[]'
   else lapsed_people(t.claimed_by, t.delegations, t.principals, t.delegates, t.team_id, t.excluded) end`;
 
+// `is_public` is no `exists`, for which a list could read all workflows at once.
 const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant,
-  exists (select from workflow w where w.id = t.workflow_id and w.visibility = 'public') as is_public,
+  coalesce((select w.visibility = 'public' from workflow w where w.id = t.workflow_id), false) as is_public,
   t.initiator_id, to_json(t.initiator_ids) as initiator_ids, t.task, t.task_name, t.title,
   t.status, t.priority, t.assignee, t.assignee_key,
   to_json(t.principals) as principals, t.claimed_by,
