@@ -94,6 +94,11 @@ export async function getUser(em: EntityManager, id: string, lock = false): Prom
   return user;
 }
 
+/** As a reference to the account does: it is not erased before the end of the transaction. */
+export async function holdAccount(em: EntityManager, id: string): Promise<void> {
+  await em.execute('select from user_account where id = ? for key share', [id]);
+}
+
 /** Before the user is locked: a user that was read earlier would not be read anew. @throws 404 */
 export async function checkUserExists(em: EntityManager, id: string): Promise<void> {
   if ((await em.count(UserAccount, { id })) === 0) throw notFound('user');

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import type { UserAccount } from '../../../db/entities/user-account.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { checkFreshLogin } from '../../../domain/auth/clients.ts';
-import { checkUserExists, getUser } from '../../../domain/auth/users.ts';
+import { checkUserExists, getUser, holdAccount } from '../../../domain/auth/users.ts';
 import { invalid } from '../../../domain/errors.ts';
 import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
 import { planTexts } from '../../../domain/privacy/erase-texts.ts';
@@ -136,6 +136,19 @@ function retryEndpoint({ orm, temporal }: AppDeps): Endpoint {
   });
 }
 
+/**
+ * Locks the user, and holds the account of who erases them, of which the erasure has a reference. By the
+ * order of their ids: two who erase each other would wait for each other.
+ */
+async function lockUser(em: EntityManager, id: string, by: string | null): Promise<UserAccount> {
+  if (by === null) return getUser(em, id, true);
+  const isFirst = by < id.toLowerCase();
+  if (isFirst) await holdAccount(em, by);
+  const user = await getUser(em, id, true);
+  if (!isFirst) await holdAccount(em, by);
+  return user;
+}
+
 function eraseEndpoint({ orm, files, temporal }: AppDeps): Endpoint {
   const fork = () => orm.em.fork();
   return endpoint({
@@ -162,7 +175,7 @@ function eraseEndpoint({ orm, files, temporal }: AppDeps): Endpoint {
       const given = c.readBody();
       const isDry = 'value' in given && given.value.dry_run;
       if (!isDry) await lockTeamsOf(c.em, c.params.id);
-      const user = await getUser(c.em, c.params.id, true);
+      const user = await lockUser(c.em, c.params.id, isDry ? null : c.actor.id);
       if (!isDry) await checkErasable(c.em, c.actor, user);
       const { runs, free_text: freeText, confirm } = c.body;
       if (isDry) {
