@@ -11,7 +11,7 @@ import { checkValues } from '../../domain/secrets/key-check.ts';
 import { neededKeys } from '../../domain/secrets/key-use.ts';
 import { dumpDatabase } from './database-dump.ts';
 import { LISTED_CONTENTS, saveContents } from './file-contents.ts';
-import { keysText, openInstallation, ServerCommandError, type Installation } from './installation.ts';
+import { keysText, ServerCommandError, withInstallation, type Installation } from './installation.ts';
 import {
   DATABASE_FOLDER,
   FILE_LIST,
@@ -48,16 +48,15 @@ export interface BackupResult {
 export async function backUp(options: BackupOptions, say: (line: string) => void): Promise<BackupResult> {
   const folder = resolve(options.folder);
   await makeEmptyFolder(folder);
-  const installation = await openInstallation('running');
-  try {
-    return await backUpOpened(installation, { ...options, folder }, say);
-  } catch (error) {
-    // What is there is worth nothing without its manifest.
-    await emptyFolder(folder);
-    throw error;
-  } finally {
-    await installation.close();
-  }
+  return withInstallation('running', async (installation) => {
+    try {
+      return await backUpOpened(installation, { ...options, folder }, say);
+    } catch (error) {
+      // What is there is worth nothing without its manifest.
+      await emptyFolder(folder);
+      throw error;
+    }
+  });
 }
 
 export async function backUpOpened(

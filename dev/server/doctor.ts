@@ -13,16 +13,11 @@ import {
   versionFinding,
 } from './checks/surroundings.ts';
 import { temporalFindings } from './checks/temporal.ts';
-import { openInstallation, type Installation } from './installation.ts';
+import { withInstallation, type Installation } from './installation.ts';
 
 /** @throws ServerCommandError if there is no installation */
-export async function diagnose(): Promise<Finding[]> {
-  const installation = await openInstallation('running');
-  try {
-    return await diagnoseOpened(installation);
-  } finally {
-    await installation.close();
-  }
+export function diagnose(): Promise<Finding[]> {
+  return withInstallation('running', diagnoseOpened);
 }
 
 export async function diagnoseOpened({ env, fork, files, dataDir }: Installation): Promise<Finding[]> {

@@ -37,7 +37,7 @@ const DAY_MS = 86_400_000;
  * @param use `running`: of an installation that may be in use. `stopped`: only of one that is not.
  * @throws ServerCommandError
  */
-export async function openInstallation(use: 'running' | 'stopped'): Promise<Installation> {
+async function openInstallation(use: 'running' | 'stopped'): Promise<Installation> {
   const env = loadEnv();
   if (env.DATABASE_URL !== undefined) return opened(env, { url: env.DATABASE_URL, dataDir: null });
   if (use === 'running' && !existsSync(env.DATA_DIR))
@@ -46,6 +46,19 @@ export async function openInstallation(use: 'running' | 'stopped'): Promise<Inst
         'Run this where Cadenza runs, with its settings.',
     );
   return openEmbedded(env, use);
+}
+
+/** Does the work of a command, and ends what was started for it. @throws as `openInstallation`, and `work` */
+export async function withInstallation<T>(
+  use: 'running' | 'stopped',
+  work: (installation: Installation) => Promise<T>,
+): Promise<T> {
+  const installation = await openInstallation(use);
+  try {
+    return await work(installation);
+  } finally {
+    await installation.close();
+  }
 }
 
 async function openEmbedded(env: Env, use: 'running' | 'stopped'): Promise<Installation> {

@@ -7,20 +7,14 @@ import { text } from 'node:stream/consumers';
 
 import { loadServerEnv, type ServerEnv } from '../../config/env.ts';
 import { MigrationRefused } from '../../db/former-migrations.ts';
-import { SYSTEM_ORIGIN, writeAudit } from '../../domain/audit/write.ts';
-import {
-  PauseLost,
-  pauseWrites,
-  resumeWrites,
-  settle,
-  WritesPaused,
-} from '../../domain/operations/write-pause.ts';
+import { PauseLost, WritesPaused } from '../../domain/operations/write-pause.ts';
 import { rotateKeys } from '../../worker/rotate-keys.ts';
 import { runningTemporal } from '../temporal.ts';
 import { backUp, type BackupOptions } from './backup.ts';
 import { OtherSchema } from './database-load.ts';
 import { diagnose } from './doctor.ts';
-import { openInstallation, ServerCommandError } from './installation.ts';
+import { ServerCommandError, withInstallation, type Installation } from './installation.ts';
+import { pause, resume } from './pause.ts';
 import { recount } from './recount.ts';
 import { resetAdmin, type ResetOptions } from './reset-admin.ts';
 import { restore, type RestoreOptions } from './restore.ts';
@@ -53,45 +47,13 @@ const COMMANDS: Readonly<Record<string, (options: unknown, say: Say) => Promise<
 /** Failures whose message says all. */
 const EXPECTED = [ServerCommandError, WritesPaused, PauseLost, MigrationRefused, OtherSchema];
 
-async function pause(reason: string): Promise<{ reason: string }> {
-  const installation = await openInstallation('running');
-  try {
-    await installation.fork().transactional(async (em) => {
-      await pauseWrites(em, reason);
-      await writeAudit(em, SYSTEM_ORIGIN, { action: 'pause_writes', data: { reason } });
-    });
-    await settle(installation.fork());
-    return { reason };
-  } finally {
-    await installation.close();
-  }
+function rotate(say: Say): Promise<{ complete: boolean }> {
+  return withInstallation('running', async (installation) => ({
+    complete: await rotateKeys({ env: await serverEnv(installation), say }),
+  }));
 }
 
-async function resume(): Promise<{ resumed: boolean }> {
-  const installation = await openInstallation('running');
-  try {
-    return await installation.fork().transactional(async (em) => {
-      const reason = await resumeWrites(em);
-      if (reason !== null) await writeAudit(em, SYSTEM_ORIGIN, { action: 'resume_writes', data: { reason } });
-      return { resumed: reason !== null };
-    });
-  } finally {
-    await installation.close();
-  }
-}
-
-async function rotate(say: Say): Promise<{ complete: boolean }> {
-  const installation = await openInstallation('running');
-  try {
-    return { complete: await rotateKeys({ env: await serverEnv(installation), say }) };
-  } finally {
-    await installation.close();
-  }
-}
-
-type Opened = Awaited<ReturnType<typeof openInstallation>>;
-
-async function serverEnv({ env, dataDir }: Opened): Promise<ServerEnv> {
+async function serverEnv({ env, dataDir }: Installation): Promise<ServerEnv> {
   if (dataDir === null) return loadServerEnv();
   const address = env.TEMPORAL_ADDRESS ?? (await runningTemporal(dataDir));
   if (address === null)

@@ -5,7 +5,7 @@ import { SYSTEM_ORIGIN, writeAudit } from '../../domain/audit/write.ts';
 import { removeFactors } from '../../domain/auth/second-factor.ts';
 import { updateUser } from '../../domain/auth/users.ts';
 import { generatePassword } from '../data-dir.ts';
-import { openInstallation, ServerCommandError, type Installation } from './installation.ts';
+import { ServerCommandError, withInstallation, type Installation } from './installation.ts';
 
 export interface ResetOptions {
   /** Default: ADMIN_USERNAME. */
@@ -25,13 +25,10 @@ export interface ResetResult {
 const MIN_PASSWORD = 12;
 
 /** @throws ServerCommandError, and errors of the database */
-export async function resetAdmin(options: ResetOptions & { dryRun?: boolean }): Promise<ResetResult> {
-  const installation = await openInstallation('running');
-  try {
-    return await (options.dryRun === true ? accountToReset : resetOpened)(installation, options);
-  } finally {
-    await installation.close();
-  }
+export function resetAdmin(options: ResetOptions & { dryRun?: boolean }): Promise<ResetResult> {
+  return withInstallation<ResetResult>('running', (installation) =>
+    (options.dryRun === true ? accountToReset : resetOpened)(installation, options),
+  );
 }
 
 /** Whose password a reset would change, for the question before it. @throws ServerCommandError */

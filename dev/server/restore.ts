@@ -23,7 +23,7 @@ import { connectForCopying, quoted, tablesOf } from './database-dump.ts';
 import { loadDatabase } from './database-load.ts';
 import { putContents } from './file-contents.ts';
 import { OWN_NAME } from './own-name.ts';
-import { openInstallation, ServerCommandError, type Installation } from './installation.ts';
+import { ServerCommandError, withInstallation, type Installation } from './installation.ts';
 import {
   checkSums,
   DATABASE_FOLDER,
@@ -63,12 +63,9 @@ export async function restore(options: RestoreOptions, say: Say): Promise<Restor
   refuseNewer(manifest);
   say(`The backup is of ${manifest.created_at}. Checking its files …`);
   await checkSums(folder, manifest);
-  const installation = await openInstallation('stopped');
-  try {
-    return await restoreInto(installation, { ...options, folder }, manifest, say);
-  } finally {
-    await installation.close();
-  }
+  return withInstallation('stopped', (installation) =>
+    restoreInto(installation, { ...options, folder }, manifest, say),
+  );
 }
 
 /** @throws ServerCommandError, before anything is changed if possible */
