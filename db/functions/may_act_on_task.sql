@@ -36,6 +36,5 @@ begin
   teams := array(select 'team:' || m.team_id from team_member m
                   where m.user_id = p_user and m.role <> 'viewer');
   return p_principals && teams
-    or 'role:approver' = any(words) and p_principals && words
     or p_team is not null and 'team:' || p_team = any(teams) and p_principals && words;
 end $$;

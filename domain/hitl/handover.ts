@@ -5,6 +5,7 @@ import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import { isAdmin } from '../auth/actor.ts';
 import { view } from './decide.ts';
+import { endClaim } from './end-claim.ts';
 import type { HumanTask, HumanTaskView } from './human-task.ts';
 import { checkState, lockTask, record, type Caller } from './locked-task.ts';
 import { takeOver } from './take-over.ts';
@@ -37,23 +38,6 @@ export async function release(em: EntityManager, caller: Caller, seen: HumanTask
   const { actor } = caller;
   const locked = await lockTask(em, actor, seen);
   await checkState(em, locked, { kind: 'release', by: locked.as.id, any: isAdmin(actor), late: locked.late });
-  const { claimed_by } = locked.task;
-  await em.execute(
-    `update hitl_task set status = 'open', claimed_by = null, claimed_at = null,
-       updated_at = clock_timestamp() where id = ?`,
-    [seen.id],
-  );
-  await record(
-    em,
-    caller,
-    { ...locked, asAdmin: claimed_by !== locked.as.id },
-    {
-      action: 'released',
-      type: EVENT.hitlReleased,
-      discriminator: uuidv7(),
-      message: LOG_TEXT.hitlReleased(locked.task.task_name, actor.username),
-      data: { claimed_by },
-    },
-  );
+  await endClaim(em, caller, { ...locked, asAdmin: locked.task.claimed_by !== locked.as.id });
   return view(em, actor, seen.id);
 }

@@ -98,7 +98,7 @@ export interface Written {
   data: Record<string, unknown>;
 }
 
-type Recorded = Pick<LockedTask, 'task' | 'asAdmin'> & { as?: Actor };
+export type Recorded = Pick<LockedTask, 'task' | 'asAdmin'> & { as?: Actor };
 
 /** Writes the audit row and the run's event of one change. */
 export async function record(

@@ -9,6 +9,7 @@ import { EVENT } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import { notFound } from '../errors.ts';
+import { endClaim } from './end-claim.ts';
 import { findTask, type HumanTask } from './human-task.ts';
 import { record, type Caller, type LockedTask } from './locked-task.ts';
 import { claimantOf, hasVoteBack } from './policy.ts';
@@ -28,22 +29,6 @@ export async function takeOver(em: EntityManager, caller: Caller, locked: Locked
   const task = await findTask(em, before.id);
   if (!task) throw notFound('human task');
   return { ...locked, task };
-}
-
-async function endClaim(em: EntityManager, caller: Caller, locked: LockedTask): Promise<void> {
-  const { id, task_name: name, claimed_by } = locked.task;
-  await em.execute(
-    `update hitl_task set status = 'open', claimed_by = null, claimed_at = null,
-       updated_at = clock_timestamp() where id = ?`,
-    [id],
-  );
-  await record(em, caller, locked, {
-    action: 'released',
-    type: EVENT.hitlReleased,
-    discriminator: uuidv7(),
-    message: LOG_TEXT.hitlReleased(name, caller.actor.username),
-    data: { claimed_by },
-  });
 }
 
 /** Who got the vote loses what they had by it alone, so that it does not count twice if they come back. */

@@ -7,6 +7,7 @@ import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import { TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import { receivedBy } from './delegation.ts';
+import { recordRelease } from './end-claim.ts';
 import { TASK_COLUMNS, type HumanTask } from './human-task.ts';
 import { record, type Caller } from './locked-task.ts';
 import { isCandidate, isNamed, mayApprove } from './policy.ts';
@@ -86,18 +87,7 @@ async function handOver(em: EntityManager, caller: Caller, task: HumanTask, peop
     return;
   }
   await returnToCandidates(em, task, from.id);
-  await record(
-    em,
-    caller,
-    { task, asAdmin: true },
-    {
-      action: 'released',
-      type: EVENT.hitlReleased,
-      discriminator: uuidv7(),
-      message: LOG_TEXT.hitlReleased(task.task_name, caller.actor.username),
-      data: { claimed_by: task.claimed_by },
-    },
-  );
+  await recordRelease(em, caller, { task, asAdmin: true });
 }
 
 async function give(em: EntityManager, task: HumanTask, { from, to }: People): Promise<void> {
