@@ -11,7 +11,7 @@ import { listenGrpc, type GrpcServer } from '../../api/a2a/grpc-server.ts';
 import { EVENT, type RunProjection, type WaitingOn } from '../../contracts/run-events.ts';
 import { appendEvents, serviceEvent } from '../../domain/runs/events.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../support/app.ts';
-import { insertTask } from '../support/human-tasks.ts';
+import { endRun, insertTask } from '../support/human-tasks.ts';
 import { connectMcp } from '../support/mcp-client.ts';
 import { until } from '../support/platform.ts';
 import { openStream, type SseReader } from '../support/sse-client.ts';
@@ -134,17 +134,7 @@ async function append(
 async function fail(runId: string): Promise<void> {
   const type = 'https://serverlessworkflow.io/spec/1.0.0/errors/validation';
   const error = { type, status: 400, title: 'Refused', detail: SECRET };
-  const event = serviceEvent({ key: 'run:ended', type: EVENT.runFaulted, message: SECRET, data: {} });
-  await app.orm.em
-    .fork()
-    .transactional((em) =>
-      appendEvents(
-        em,
-        runId,
-        { events: [event], projection: null, acks: [] },
-        { end: { status: 'faulted', error } },
-      ),
-    );
+  await endRun(app.orm, runId, { status: 'faulted', error }, SECRET);
 }
 
 const textOf = ({ events }: SseReader): string => JSON.stringify(events);

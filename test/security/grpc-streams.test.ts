@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 
 import { listenGrpc, type GrpcServer } from '../../api/a2a/grpc-server.ts';
+import { grpcStatusOf } from '../support/grpc-status.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { until } from '../support/platform.ts';
 import { threadClock } from '../support/machine.ts';
@@ -51,16 +52,7 @@ function hugeCall(client: ClientHttp2Session, headers: Record<string, string> = 
   });
   const chunk = Buffer.alloc(64 * 1024, 1);
   let [sent, over] = [0, false];
-  const status = new Promise<string>((resolve) => {
-    const settle = ({ 'grpc-status': code }: Record<string, unknown>): void => {
-      if (typeof code === 'string') resolve(code);
-    };
-    stream
-      .on('response', settle)
-      .on('trailers', settle)
-      .on('error', () => resolve('reset'))
-      .on('close', () => resolve('closed'));
-  });
+  const status = grpcStatusOf(stream);
   void status.then(() => {
     over = true;
   });

@@ -7,6 +7,7 @@ import { connect, constants, type ClientHttp2Session } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 
 import { listenGrpc, type GrpcServer } from '../../api/a2a/grpc-server.ts';
+import { grpcStatusOf } from '../support/grpc-status.ts';
 import { agentBody } from '../support/agent-body.ts';
 import { overloaded, type LoadGuard } from '../../api/load-guard.ts';
 import { startTestApp, type TestApp, type TestUser } from '../support/app.ts';
@@ -76,16 +77,7 @@ function send(as: string, method: string, frame: Buffer, { client, headers, more
     authorization: `Bearer ${as}`,
     ...headers,
   });
-  const status = new Promise<string>((resolve) => {
-    const settle = ({ 'grpc-status': code }: Record<string, unknown>): void => {
-      if (typeof code === 'string') resolve(code);
-    };
-    stream
-      .on('response', settle)
-      .on('trailers', settle)
-      .on('error', () => resolve('reset'))
-      .on('close', () => resolve('reset'));
-  });
+  const status = grpcStatusOf(stream, 'reset');
   stream.resume();
   stream.write(frame);
   if (more === undefined) stream.end();

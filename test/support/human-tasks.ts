@@ -1,10 +1,10 @@
 /** Human tasks of runs without a workflow: inserts rows as an activity would. */
 import { v7 as uuidv7 } from 'uuid';
 import type { NewHumanTask } from '../../contracts/activities.ts';
-import type { RunStatus } from '../../contracts/run-events.ts';
+import { EVENT, type RunEnd, type RunStatus } from '../../contracts/run-events.ts';
 import type { Orm } from '../../db/orm.ts';
 import { createHumanTask } from '../../domain/hitl/lifecycle.ts';
-import { lockRun } from '../../domain/runs/events.ts';
+import { appendEvents, lockRun, serviceEvent } from '../../domain/runs/events.ts';
 
 export interface NewRun {
   owner: string;
@@ -24,6 +24,24 @@ export async function insertRun(
     [id, status, owner, parent ?? null, root ?? id],
   );
   return id;
+}
+
+const ENDS = {
+  completed: EVENT.runCompleted,
+  faulted: EVENT.runFaulted,
+  cancelled: EVENT.runCancelled,
+} as const;
+
+/** Ends the run, as its workflow would. */
+export async function endRun(
+  orm: Orm,
+  runId: string,
+  end: RunEnd & { status: keyof typeof ENDS },
+  message = `Run ${end.status}`,
+): Promise<void> {
+  const event = serviceEvent({ key: 'run:ended', type: ENDS[end.status], message });
+  const batch = { events: [event], projection: null, acks: [] };
+  await orm.em.fork().transactional((em) => appendEvents(em, runId, batch, { end }));
 }
 
 export function newTask(runId: string, given: Partial<NewHumanTask> = {}): NewHumanTask {

@@ -8,7 +8,7 @@ import { createOrm, type Orm } from '../../../db/orm.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
 import { failInvocation, finishInvocation } from '../../../domain/runs/invocations.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
-import { insertRun } from '../../support/human-tasks.ts';
+import { endRun, insertRun } from '../../support/human-tasks.ts';
 
 const PAIRS = 64;
 
@@ -28,19 +28,7 @@ afterAll(async () => {
 const rows = <T>(sql: string, values: unknown[] = []): Promise<T[]> =>
   orm.em.fork().execute<T[]>(sql, values);
 
-async function end(runId: string): Promise<void> {
-  const event = serviceEvent({ key: 'run:ended', type: EVENT.runCompleted, message: 'Run completed' });
-  await orm.em
-    .fork()
-    .transactional((em) =>
-      appendEvents(
-        em,
-        runId,
-        { events: [event], projection: null, acks: [] },
-        { end: { status: 'completed', output: null } },
-      ),
-    );
-}
+const end = (runId: string): Promise<void> => endRun(orm, runId, { status: 'completed', output: null });
 
 test('64 parents that end together with their children all close, without a deadlock', async () => {
   const { id: owner } = await app.user('builder');

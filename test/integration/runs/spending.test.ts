@@ -11,7 +11,7 @@ import {
   type TurnState,
 } from '../../../domain/registry/agent-turns.ts';
 import { createChildRun } from '../../../domain/runs/children.ts';
-import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
+import { appendEvents } from '../../../domain/runs/events.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import {
   bookLostCall,
@@ -25,7 +25,7 @@ import { asksFor, endQuestion, wakeLeftCalls } from '../../../domain/spending/qu
 import { foldUsage, readUsage } from '../../../domain/spending/usage.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
-import { insertRun, insertTask } from '../../support/human-tasks.ts';
+import { endRun, insertRun, insertTask } from '../../support/human-tasks.ts';
 import { until } from '../../support/platform.ts';
 
 let app: TestApp;
@@ -49,19 +49,7 @@ async function agent(more: Record<string, unknown> = {}): Promise<string> {
 
 const run = () => insertRun(orm, { owner: user.id, status: 'running' });
 
-async function end(runId: string): Promise<void> {
-  const event = serviceEvent({ key: 'run:ended', type: EVENT.runCancelled, message: 'Run cancelled' });
-  await orm.em
-    .fork()
-    .transactional((em) =>
-      appendEvents(
-        em,
-        runId,
-        { events: [event], projection: null, acks: [] },
-        { end: { status: 'cancelled' } },
-      ),
-    );
-}
+const end = (runId: string): Promise<void> => endRun(orm, runId, { status: 'cancelled' });
 
 const take = (turn: Turn): Promise<TurnState> => takeTurn(orm.em.fork(), turn);
 const waitOf = (state: TurnState): number => (state.state === 'waiting' ? state.wait_ms : 0);
