@@ -43,7 +43,9 @@ export async function findAgain(
   if (row === undefined) return null;
   // Items of a fork or a map may have changed places with their visits: the listener then begins anew.
   if (canonicalJson(row.spec) !== canonicalJson(spec)) return beginAnew(em, listener, audience);
-  return row.status === 'closed' ? reopen(em, row, audience) : row;
+  // Events may be on their way to it under the id that it had, and would not find it.
+  const isRenamed = found.id !== id && row.status === 'open';
+  return isRenamed || row.status === 'closed' ? reopen(em, row, audience) : row;
 }
 
 /** What a run from before asks of a listener that it has closed since; null if it is none of those. */

@@ -118,18 +118,50 @@ const idsOf = async (runId: string): Promise<string[]> => {
 const close = (runId: string, id: string, seq: number) =>
   app.orm.em.fork().transactional((em) => closeListener(em, { id, run_id: runId, seq }));
 
+const receivedOf = (type: string) =>
+  app.orm.em.fork().execute<InboundRow[]>(
+    `select id, owner_id, source, event, octet_length(event::text) as bytes,
+            extract(epoch from received_at)::float8 as received
+       from inbound_event where type = ? order by received_at, id`,
+    [type],
+  );
+/** Offers the owner's events to a listener that was found for all of them. */
+const offerTo = (id: string, events: readonly InboundRow[], pause = async () => {}) => {
+  const { logger } = app.app.deps;
+  const deps = { orm: app.orm, temporal: noTemporal, limits: runLimits(app.env), logger };
+  const found = new Map([[id, events.map((_, index) => index)]]);
+  return offerToRuns(deps, { sender: owner, events }, found, pause);
+};
+
 test('a run from before a restore finds the listener of the visit, with its events', async () => {
   const run = await startRun();
   const first = await open(run, several('again'), undefined, 1_001);
   await accept(event('again', 1));
   await match();
   const second = await open(run, several('again'), undefined, 1_001);
-  expect(second).toMatchObject({ data: [1], done: false });
+  expect(second).toMatchObject({ data: [1], done: false, more: true });
   expect(await idsOf(run)).toEqual([second.id]);
+  expect(await take(run, second.id, 1)).toMatchObject({ events: [], more: false });
   await accept(event('again', 2));
   await match();
   expect(await takenBy(second.id)).toEqual([1, 2]);
   expect(await takenBy(first.id)).toEqual([]);
+});
+
+test('an event for which the listener was found under its id of before is not lost', async () => {
+  const run = await startRun();
+  const first = await open(run, several('between'), undefined, 1_004);
+  await accept(event('between', 1));
+  await match();
+  await accept(event('between', 2));
+  const events = await receivedOf('between');
+  const second = await open(run, several('between'), undefined, 1_004);
+  expect(second).toMatchObject({ data: [1], more: true });
+  await offerTo(first.id, events.slice(1));
+  const next = await take(run, second.id, 1);
+  expect(next.events.map((each) => each.event['data'])).toEqual([2]);
+  await match();
+  expect(await takenBy(second.id)).toEqual([1, 2]);
 });
 
 test('a listener that was closed since gives its events again, and then the others', async () => {
@@ -565,21 +597,14 @@ test('a listener whose filters take long is locked for a moment at a time', asyn
   const spec = goesOn({ with: { type: 'slowly' } });
   const [id = ''] = await insertListeners(app.orm.em.fork(), owner, 1, () => spec);
   await accept(...Array.from({ length: 8 }, (_, n) => event('slowly', n)));
-  const em = app.orm.em.fork();
-  const events = await em.execute<InboundRow[]>(
-    `select id, owner_id, source, event, octet_length(event::text) as bytes,
-            extract(epoch from received_at)::float8 as received
-       from inbound_event where type = 'slowly' order by received_at, id`,
-  );
-  const { logger } = app.app.deps;
-  const deps = { orm: app.orm, temporal: noTemporal, limits: runLimits(app.env), logger };
-  const found = new Map([[id, events.map((_, index) => index)]]);
-  await offerToRuns(deps, { sender: owner, events }, found, () => sleep(200));
+  await offerTo(id, await receivedOf('slowly'), () => sleep(200));
   const transactions = () =>
-    em.execute<{ count: number }[]>(
-      'select count(distinct xmin::text)::int as count from listener_event where listener_id = ?',
-      [id],
-    );
+    app.orm.em
+      .fork()
+      .execute<{ count: number }[]>(
+        'select count(distinct xmin::text)::int as count from listener_event where listener_id = ?',
+        [id],
+      );
   const before = (await transactions())[0]?.count;
   expect(before).toBeGreaterThan(1);
   await match();
