@@ -20,10 +20,16 @@ export function Dialog({ open, title, onClose, children }: Props) {
   }, [open]);
   // The event comes a moment after the closing. By then the dialog may have been opened again.
   const closed = () => {
-    if (dialog.current?.open !== true) onClose();
+    if (open && dialog.current?.open !== true) onClose();
+  };
+  // Escape. Keys that follow at once find it closed here, too, before the browser tells of the closing.
+  const cancelled = ({ target }: Event) => {
+    if (target !== dialog.current) return;
+    dialog.current?.close();
+    onClose();
   };
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={closed}>
+    <dialog ref={dialog} aria-labelledby={id} onClose={closed} onCancel={cancelled}>
       {open && (
         <div class={css['content']}>
           <h2 id={id}>{title}</h2>
