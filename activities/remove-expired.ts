@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
 import { removeRestingSessions } from '../domain/conversations/sessions.ts';
 import { beginSweep, dropEmptyPartitions, makeComingPartitions, sweep } from '../domain/retention/log.ts';
+import { removeOldRows } from '../domain/retention/old-rows.ts';
 import { removeEndedRuns, removeOldPayloads } from '../domain/retention/remove.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -11,10 +12,12 @@ export function removeExpiredActivity({
   orm,
   files: store,
   retentionDays,
+  eventDays,
   logger,
 }: ActivityDeps): RunActivities['removeExpired'] {
   return async () => {
     const removed = { runs: 0, payloads: 0, files: 0, sessions: 0 };
+    const rows: Record<string, number> = {};
     const deadline = Date.now() + BUDGET_MS;
     const made = await makeComingPartitions(orm.em.fork());
     let more = true;
@@ -23,22 +26,28 @@ export function removeExpiredActivity({
       const { runs, files } = await removeEndedRuns(orm.em.fork(), retentionDays);
       const { payloads, files: contents } = await removeOldPayloads(orm.em.fork(), retentionDays);
       const sessions = await removeRestingSessions(orm.em.fork(), retentionDays);
+      const old = await removeOldRows(orm.em.fork(), eventDays);
       // After a crash here, the sweep removes these files, since no row names them any more.
       for (const id of [...files, ...contents]) await store.remove(id);
       removed.runs += runs;
       removed.files += files.length;
       removed.payloads += payloads;
       removed.sessions += sessions;
-      more = runs + payloads + sessions > 0;
+      for (const [kind, count] of Object.entries(old)) rows[kind] = (rows[kind] ?? 0) + count;
+      more = runs + payloads + sessions + sumOf(old) > 0;
     }
     if (removed.runs + removed.payloads + removed.sessions > 0)
       logger.info(removed, 'removed expired runs, payloads and conversations');
+    if (sumOf(rows) > 0) logger.info(rows, 'removed old deliveries, events and counts');
     const dropped = await dropEmptyPartitions(orm.em.fork(), retentionDays);
     if (made.length + dropped.length > 0) logger.info({ made, dropped }, 'changed partitions of the log');
     const isSwept = await sweepLog({ orm, retentionDays, deadline, logger });
     return { runs: removed.runs, payloads: removed.payloads, more: more || !isSwept };
   };
 }
+
+const sumOf = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((sum, count) => sum + count, 0);
 
 /** @returns whether nothing is left */
 async function sweepLog({

@@ -3,7 +3,7 @@ import type { RunActivities } from '../contracts/activities.ts';
 
 /** One pass. Each step is idempotent, so the schedule's next pass serves as the retry. */
 const { reconcile: reconcileOnce } = proxyActivities<RunActivities>({
-  startToCloseTimeout: '60s',
+  startToCloseTimeout: '110s',
   heartbeatTimeout: '20s',
   retry: { maximumAttempts: 1 },
 });

@@ -146,16 +146,3 @@ export async function headOf(em: EntityManager, targetId: string): Promise<Head 
   );
   return row ?? null;
 }
-
-/** Deletes deliveries older than `days` that are no longer pending. @returns how many */
-export async function removeOldDeliveries(em: EntityManager, days: number): Promise<number> {
-  const rows = await em.execute<object[]>(
-    `delete from delivery where id in (
-       select d.id from delivery d join delivery_target t on t.id = d.target_id
-        where d.created_at < clock_timestamp() - ? * interval '1 day'
-          and (d.status <> 'pending' or not t.active)
-        order by d.created_at limit 5000) returning 1`,
-    [days],
-  );
-  return rows.length;
-}

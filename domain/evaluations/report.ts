@@ -37,7 +37,7 @@ interface EndedRow {
   run_error: DslError | null;
 }
 
-/** @returns how many */
+/** One that fails keeps none of the others waiting. @returns how many @throws AggregateError */
 export async function reportEvaluations({ orm }: { orm: Orm }, heartbeat: () => void): Promise<number> {
   const ended = await orm.em.fork().execute<{ id: string }[]>(
     `select e.id from evaluation e left join run r on r.id = e.run_id
@@ -46,10 +46,17 @@ export async function reportEvaluations({ orm }: { orm: Orm }, heartbeat: () => 
       order by e.id limit ?`,
     [MAX_REPORTS],
   );
+  const errors: Error[] = [];
   for (const { id } of ended) {
-    await orm.em.fork().transactional((em) => reportEvaluation(em, id));
+    await orm.em
+      .fork()
+      .transactional((em) => reportEvaluation(em, id))
+      .catch((error: unknown) =>
+        errors.push(new Error(`no report of the evaluation ${id}`, { cause: error })),
+      );
     heartbeat();
   }
+  if (errors.length > 0) throw new AggregateError(errors, `evaluations without a report: ${errors.length}`);
   return ended.length;
 }
 

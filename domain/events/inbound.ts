@@ -188,23 +188,3 @@ export async function getReceived(em: EntityManager, actor: Actor, id: string): 
   if (!row || !readsEventsOf(actor, row.owner_id)) throw notFound('event');
   return row;
 }
-
-const REMOVED_AT_ONCE = 5_000;
-const REMOVE_UNTIL_MS = 20_000;
-
-/** For a limited time. @returns the number of deleted events */
-export async function removeOldInboundEvents(em: EntityManager, days: number): Promise<number> {
-  const until = performance.now() + REMOVE_UNTIL_MS;
-  let removed = 0;
-  while (performance.now() < until) {
-    const rows = await em.execute<object[]>(
-      `delete from inbound_event where id in (
-         select id from inbound_event
-          where received_at < clock_timestamp() - ? * interval '1 day' limit ?) returning 1`,
-      [days, REMOVED_AT_ONCE],
-    );
-    removed += rows.length;
-    if (rows.length < REMOVED_AT_ONCE) break;
-  }
-  return removed;
-}

@@ -104,16 +104,6 @@ export async function useDecisionLink(em: EntityManager, { id }: DecisionLink): 
   if (rows.length === 0) throw over();
 }
 
-/** @returns how many */
-export async function removeOldDecisionLinks(em: EntityManager): Promise<number> {
-  const rows = await em.execute<object[]>(
-    `delete from decision_link where id in (
-       select id from decision_link where expires_at < clock_timestamp() - interval '7 days'
-        order by expires_at limit 5000) returning 1`,
-  );
-  return rows.length;
-}
-
 async function readToken(deps: LinkDeps, token: string): Promise<{ id: string; userId: string }> {
   try {
     const expected = { typ: TYPE, audience: AUDIENCE, requiredClaims: ['exp', 'jti', 'sub'] };

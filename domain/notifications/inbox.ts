@@ -75,27 +75,3 @@ export async function markRead(
   // Other pages of the same person count anew.
   if (rows.length > 0) await em.execute(`select pg_notify('notification', ?)`, [userId]);
 }
-
-const REMOVED_AT_ONCE = 5_000;
-const REMOVE_UNTIL_MS = 10_000;
-
-/**
- * Removes what was sent this long ago. Notifications go with their tasks.
- * @returns how many
- */
-export async function removeOldNotifications(em: EntityManager, days: number): Promise<number> {
-  const until = performance.now() + REMOVE_UNTIL_MS;
-  let removed = 0;
-  while (performance.now() < until) {
-    const rows = await em.execute<object[]>(
-      `delete from notification_delivery where id in (
-         select id from notification_delivery
-          where created_at < clock_timestamp() - ? * interval '1 day' and status <> 'pending'
-          order by created_at limit ?) returning 1`,
-      [days, REMOVED_AT_ONCE],
-    );
-    removed += rows.length;
-    if (rows.length < REMOVED_AT_ONCE) break;
-  }
-  return removed;
-}

@@ -12,11 +12,10 @@ const FOLDED = 5_000;
 const MAX_FOLDS = 20;
 /** How long the counts are kept, also after their runs are removed. */
 export const HOURS_KEPT_DAYS = 400;
-const REMOVED = 5_000;
 
-/** One at a time, without stopping readers; a transfer waits for a fold, and a fold for a transfer. */
 /** SQLSTATE. */
 const LOCK_NOT_AVAILABLE = '55P03';
+/** One at a time, without stopping readers; a transfer waits for a fold, and a fold for a transfer. */
 const LOCK = 'lock table run_hour in share row exclusive mode';
 
 /** Columns that count the completed runs which took at most so many seconds. */
@@ -65,7 +64,7 @@ function shortRuns({ column, seconds }: (typeof RUN_LENGTHS)[number]): string {
 /** @returns the number of folded changes */
 export async function foldRunChanges(em: EntityManager, heartbeat: () => void = () => {}): Promise<number> {
   let folded = 0;
-  for (let pass = 0; pass < MAX_FOLDS; pass++) {
+  for (let round = 0; round < MAX_FOLDS; round++) {
     heartbeat();
     const count = await em.transactional(fold).catch(nothingWhileLocked);
     folded += count;
@@ -145,13 +144,4 @@ async function moveHours(em: EntityManager, { from, to }: People, which: Conditi
     [from, ...which.values, to],
   );
   return row?.moved ?? 0;
-}
-
-/** Removes one batch of counts that are too old. */
-export async function removeOldRunHours(em: EntityManager): Promise<void> {
-  await em.execute(
-    `delete from run_hour where ctid = any(array(
-       select ctid from run_hour where hour < clock_timestamp() - ? * interval '1 day' limit ?))`,
-    [HOURS_KEPT_DAYS, REMOVED],
-  );
 }

@@ -19,8 +19,8 @@ const BATCH = 200;
 /** Enough calls to hide Temporal's latency, and few enough to leave connections in the pool. */
 const AT_ONCE = 10;
 /**
- * When each part must stop, counted from the start of the pass. Together below the activity's timeout of 60
- * s.
+ * When each part must stop, in ms from the start of the pass. The activity has further steps after these, and
+ * 110 s for all (workflows/reconcile.ts).
  */
 const START_UNTIL_MS = 15_000;
 const SIGNAL_UNTIL_MS = 30_000;

@@ -7,7 +7,8 @@ import { Migration202611222250RunHours } from '../../../db/migrations/2026112222
 import { createOrm, type Orm } from '../../../db/orm.ts';
 import { removeEndedRuns } from '../../../domain/retention/remove.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
-import { foldRunChanges, removeOldRunHours } from '../../../domain/runs/hours.ts';
+import { removeOldRows } from '../../../domain/retention/old-rows.ts';
+import { foldRunChanges } from '../../../domain/runs/hours.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 
 let app: TestApp;
@@ -202,7 +203,7 @@ test('counts outlive their runs, go to a new owner with them, and are removed af
   await foldRunChanges(em());
   const all = (await rows('select from run_hour')).length;
   await rows(`update run_hour set hour = hour - interval '401 days' where owner_id = ?`, [ada.id]);
-  await removeOldRunHours(em());
+  await removeOldRows(em(), 30);
   expect(all).toBeGreaterThan(0);
   expect((await rows('select from run_hour where owner_id = ?', [ada.id])).length).toBe(0);
 });
