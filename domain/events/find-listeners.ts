@@ -85,20 +85,75 @@ interface Search {
 export async function findListeners(
   search: Search,
   events: readonly { event: Attributes }[],
-  act: (found: Found) => Promise<void>,
+  act: Act,
 ): Promise<number> {
   const few = ofFewTypes(events);
-  let shapes = await readShapes(search, allTypesOf(few));
+  const once = onceForEach(act);
+  const known: KnownShapes = new Set();
+  const shapes = await readShapes(search, allTypesOf(few));
+  withoutKnown(shapes, known);
   const { probes, count } = await probesOf(search, few, shapes);
-  await eachFound(search, probes, act);
-  await findMoved(search, events.slice(0, count), shapes, act);
+  await eachFound(search, probes, once);
   // Only one that is alone has more of them.
   const [alone] = count === 1 ? events : [];
-  for (let more = moreOf(shapes, alone); alone && more.size > 0; more = moreOf(shapes, alone)) {
-    shapes = await readShapes(search, more.keys(), more);
-    await eachFound(search, (await probesOf(search, [alone], shapes)).probes, act);
+  const more = alone === undefined ? new Map<string, string>() : moreOf(shapes, typesOf(alone.event));
+  if (alone !== undefined && more.size > 0) {
+    await eachPage(search, alone, more, known, once);
+    // Listeners of later pages may have moved to earlier ones meanwhile.
+    await eachPage(search, alone, beforeAll([alone]), known, once);
   }
+  await findMoved(search, events.slice(0, count), known, once);
   return count;
+}
+
+type Act = (found: Found) => Promise<void>;
+
+/** Leaves out the listeners for which `act` was called before. */
+function onceForEach(act: Act): Act {
+  const seen = new Set<string>();
+  return async (found) => {
+    const fresh = new Map([...found].filter(([id]) => !seen.has(id)));
+    for (const id of fresh.keys()) seen.add(id);
+    if (fresh.size > 0) await act(fresh);
+  };
+}
+
+/** By type, the place before its first shape. */
+function beforeAll(events: readonly { event: Attributes }[]): Map<string, string> {
+  return new Map([...allTypesOf(events)].map((type) => [type, '']));
+}
+
+/** Goes through the shapes of the event's types, from those after `more` on. */
+async function eachPage(
+  search: Search,
+  alone: { event: Attributes },
+  more: ReadonlyMap<string, string>,
+  known: KnownShapes,
+  act: Act,
+): Promise<void> {
+  for (let after = more; after.size > 0;) {
+    const shapes = await readShapes(search, after.keys(), after);
+    withoutKnown(shapes, known);
+    await eachFound(search, (await probesOf(search, [alone], shapes)).probes, act);
+    after = moreOf(shapes, typesOf(alone.event));
+  }
+}
+
+/** With their types. */
+type KnownShapes = Set<string>;
+
+/** The shapes that are not known yet; they are afterwards. */
+function withoutKnown(
+  shapes: ReadonlyMap<string, ShapesOfType>,
+  known: KnownShapes,
+): Map<string, ShapesOfType> {
+  const fresh = new Map<string, ShapesOfType>();
+  for (const [type, { shapes: all }] of shapes) {
+    const others = all.filter(({ shape }) => !known.has(`${type} ${shape}`));
+    for (const { shape } of others) known.add(`${type} ${shape}`);
+    if (others.length > 0) fresh.set(type, { shapes: others, more: false });
+  }
+  return fresh;
 }
 
 function allTypesOf(events: readonly { event: Attributes }[]): Set<string> {
@@ -112,23 +167,23 @@ function allTypesOf(events: readonly { event: Attributes }[]): Set<string> {
 async function findMoved(
   search: Search,
   events: readonly { event: Attributes }[],
-  before: ReadonlyMap<string, ShapesOfType>,
-  act: (found: Found) => Promise<void>,
+  known: KnownShapes,
+  act: Act,
 ): Promise<void> {
-  const known = new Set<string>();
-  for (let fresh = before; fresh.size > 0;) {
-    for (const [type, { shapes }] of fresh) for (const { shape } of shapes) known.add(`${type} ${shape}`);
-    const now = await readShapes(search, allTypesOf(events));
-    fresh = new Map(
-      [...now].flatMap(([type, { shapes }]) => {
-        const others = shapes.filter(({ shape }) => !known.has(`${type} ${shape}`));
-        return others.length === 0 ? [] : [[type, { shapes: others, more: false }] as const];
-      }),
-    );
-    for (let from = 0; fresh.size > 0 && from < events.length;) {
-      const { probes, count } = await probesOf(search, events, fresh, from);
-      await eachFound(search, probes, act);
-      from = count;
+  const types = allTypesOf(events);
+  for (let isAnyFresh = true; isAnyFresh;) {
+    isAnyFresh = false;
+    let more = beforeAll(events);
+    while (more.size > 0) {
+      const now = await readShapes(search, more.keys(), more);
+      const fresh = withoutKnown(now, known);
+      if (fresh.size > 0) isAnyFresh = true;
+      for (let from = 0; fresh.size > 0 && from < events.length;) {
+        const { probes, count } = await probesOf(search, events, fresh, from);
+        await eachFound(search, probes, act);
+        from = count;
+      }
+      more = moreOf(now, types);
     }
   }
 }
@@ -143,13 +198,9 @@ function ofFewTypes<T extends { event: Attributes }>(events: readonly T[]): read
 }
 
 /** By type, the last shape that was read, if there are others after it. */
-function moreOf(
-  shapes: ReadonlyMap<string, ShapesOfType>,
-  alone: { event: Attributes } | undefined,
-): Map<string, string> {
-  const types = alone === undefined ? [] : typesOf(alone.event);
+function moreOf(shapes: ReadonlyMap<string, ShapesOfType>, types: Iterable<string>): Map<string, string> {
   return new Map(
-    types.flatMap((type) => {
+    [...types].flatMap((type) => {
       const known = shapes.get(type);
       const last = known?.shapes.at(-1)?.shape;
       return known?.more && last !== undefined ? [[type, last]] : [];
@@ -205,11 +256,7 @@ export const LISTENERS = `
    order by k.listener_id limit ${FOUND_AT_ONCE}`;
 
 /** Goes through the listeners of all probes together in the order of their ids. */
-async function eachFound(
-  { em, sender }: Search,
-  probes: readonly Probe[],
-  act: (found: Found) => Promise<void>,
-): Promise<void> {
+async function eachFound({ em, sender }: Search, probes: readonly Probe[], act: Act): Promise<void> {
   if (probes.length === 0) return;
   const asked = JSON.stringify(probes.map(({ type, shape, value }, ord) => ({ ord, type, shape, value })));
   for (let after: string | null = FIRST; after !== null;) {

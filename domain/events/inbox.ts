@@ -15,7 +15,7 @@ import {
   type ListenerRow,
   type StoredEvent,
 } from './listener-rows.ts';
-import { createRests } from './rests.ts';
+import { createYielder } from './yield-to-others.ts';
 
 /** The run's owner and team, and the users whose events its workflow lists. */
 export interface Audience {
@@ -53,7 +53,7 @@ export async function readInbox(
     open.taken >= MAX_TAKEN ||
     seen >= INBOX_EVENTS ||
     performance.now() > until;
-  const rest = createRests();
+  const yieldToOthers = createYielder();
   const [snapshot] = await em.execute<{ oldest: string }[]>(
     'select oldest_open_transaction()::text as oldest',
   );
@@ -66,7 +66,7 @@ export async function readInbox(
       open.offer(event);
       [at, id] = [event.place, event.id];
       seen++;
-      await rest();
+      await yieldToOthers();
       if (isOver()) break;
     }
     if (page.length === 0) at = null;
@@ -108,7 +108,7 @@ async function offerLate(
 ): Promise<{ open: OpenListener; signals: string[] }> {
   let open = listener;
   const signals: string[] = [];
-  const rest = createRests();
+  const yieldToOthers = createYielder();
   const { row } = listener;
   let page: readonly InboxEvent[];
   let after: readonly [string, string] = ['-infinity', FIRST];
@@ -116,7 +116,7 @@ async function offerLate(
     page = row.seen_below === null ? [] : await latePage(em, row, audience, after);
     for await (const event of readEach(em, page)) {
       open.offer(event);
-      await rest();
+      await yieldToOthers();
       if (open.taken < MAX_TAKEN) continue;
       signals.push(...(await saveListeners(em, [open])));
       open = new OpenListener(open.row);

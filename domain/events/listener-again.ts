@@ -9,7 +9,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { Audience } from './inbox.ts';
 import { insertKeys, lockListeners, NOTHING_YET, readTaken, type ListenerRow } from './listener-rows.ts';
 import { consume, isSettled } from './match.ts';
-import { createRests } from './rests.ts';
+import { createYielder } from './yield-to-others.ts';
 
 /** As a run opens it. */
 export interface NewListener {
@@ -110,7 +110,7 @@ export async function stateAfterTaken(
 ): Promise<Pick<ListenerRow, 'state' | 'status'>> {
   let state = NOTHING_YET;
   let status: ListenerRow['status'] = 'open';
-  const rest = createRests();
+  const yieldToOthers = createYielder();
   let page: TakenEvents;
   let after = 0;
   do {
@@ -120,7 +120,7 @@ export async function stateAfterTaken(
       if (consumed?.done) status = 'done';
       state = consumed?.state ?? state;
       after = seq;
-      await rest();
+      await yieldToOthers();
     }
   } while (page.more && status === 'open' && !isSettled(spec, state));
   return { state, status };

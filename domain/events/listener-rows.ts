@@ -165,9 +165,9 @@ export async function saveListeners(
 
 /** Stores the signals in one statement. A listener whose run has ended is closed. */
 async function tellRuns(em: EntityManager, listeners: readonly OpenListener[]): Promise<string[]> {
-  const telling = listeners.filter(({ tells }) => tells);
-  if (telling.length === 0) return [];
-  const rows = telling.map(({ row, inline }) => ({
+  const toNotify = listeners.filter(({ tells }) => tells);
+  if (toNotify.length === 0) return [];
+  const rows = toNotify.map(({ row, inline }) => ({
     id: uuidv7(),
     run_id: row.run_id,
     payload: storable({ listener_id: row.id, taken: inline }),
@@ -181,7 +181,7 @@ async function tellRuns(em: EntityManager, listeners: readonly OpenListener[]): 
     [JSON.stringify(rows)],
   );
   const ids = new Set(stored.map(({ id }) => id));
-  for (const [index, { row }] of telling.entries()) {
+  for (const [index, { row }] of toNotify.entries()) {
     if (ids.has(rows[index]?.id ?? '')) row.signalled = true;
     else row.status = 'closed';
   }

@@ -9,8 +9,8 @@ import { startRun } from '../runs/dispatch.ts';
 import { startByEvent } from '../schedules/on-event.ts';
 import { findListeners, type Found } from './find-listeners.ts';
 import { offerToRuns, readableBy, type Batch, type InboundRow, type MatchDeps } from './offer.ts';
-import { createRests } from './rests.ts';
-import { PLACES, SenderTurns, type Outcome, type Turn } from './sender-turns.ts';
+import { createYielder } from './yield-to-others.ts';
+import { CONCURRENT_BATCHES, SenderTurns, type Outcome, type Turn } from './sender-turns.ts';
 
 const BATCH_BYTES = 8 * 1024 * 1024;
 /** An idle transaction is ended after a minute (db/orm.ts); that of a batch only holds its lock. */
@@ -33,7 +33,7 @@ export async function keepMatching(
   { isStopped, idle }: Waiting,
 ): Promise<void> {
   await Promise.all(
-    Array.from({ length: PLACES }, async () => {
+    Array.from({ length: CONCURRENT_BATCHES }, async () => {
       let wakes: number;
       do {
         do wakes = turns.wakes;
@@ -83,13 +83,13 @@ async function keepingLock<T>(
   em: EntityManager,
   work: (pause: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
-  const rest = createRests();
+  const yieldToOthers = createYielder();
   let lost: { error: unknown } | null = null;
   const keep = (): void => void em.execute('select 1').catch((error: unknown) => (lost = { error }));
   const timer = setInterval(keep, KEEP_LOCK_MS);
   try {
     return await work(async () => {
-      await rest();
+      await yieldToOthers();
       if (lost !== null) throw new Error('the lock of a sender was lost', { cause: lost.error });
     });
   } finally {

@@ -5,8 +5,8 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { FIRST } from './find-listeners.ts';
 
-/** Batches at once; fewer than the smallest pool has connections: each holds one while it uses others. */
-export const PLACES = 3;
+/** Below the smallest pool size: each batch holds one connection and uses others. */
+export const CONCURRENT_BATCHES = 3;
 const PAGE = 50;
 const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** Events of a batch: at first, and at most if they take little time. */
@@ -14,7 +14,7 @@ const FIRST_SIZE = 100;
 const MAX_SIZE = 500;
 const QUICK_MS = 250;
 const SLOW_MS = 1_000;
-/** How long a sender is left to another process, or in peace after a failure, if nothing happens. */
+/** How long a sender is skipped after a failure, or while another process has it, unless `wake` is called. */
 const PASSED_MS = 1_000;
 /** Senders whose times are remembered. */
 const MAX_KNOWN = 10_000;
@@ -64,7 +64,7 @@ export class SenderTurns {
     return null;
   }
 
-  /** Which took `ms`. */
+  /** Ends a turn; `ms` is how long its batch took. */
   done({ sender, size }: Turn, { outcome, ms }: { outcome: Outcome; ms: number }): void {
     this.#busy.delete(sender);
     if (typeof outcome === 'string') this.#passed.set(sender, performance.now() + PASSED_MS);
@@ -87,7 +87,7 @@ export class SenderTurns {
   #mayTake(sender: string): boolean {
     if (this.#busy.has(sender) || (this.#passed.get(sender) ?? 0) > performance.now()) return false;
     if (!this.#isSlow(sender)) return true;
-    if ([...this.#busy].filter((each) => this.#isSlow(each)).length < PLACES - 1) return true;
+    if ([...this.#busy].filter((each) => this.#isSlow(each)).length < CONCURRENT_BATCHES - 1) return true;
     this.#overtaken.add(sender);
     return false;
   }

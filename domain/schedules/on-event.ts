@@ -17,7 +17,7 @@ import {
 import type { Attributes } from '../events/effort.ts';
 import { spanOfEvent } from '../events/event-trace.ts';
 import { consume, isUntil, type Consumption } from '../events/match.ts';
-import { createRests } from '../events/rests.ts';
+import { createYielder } from '../events/yield-to-others.ts';
 import { contextOf, inContext, isTracing, type TraceTexts } from '../../tracing/context.ts';
 import type { RunLimits } from '../runs/limits.ts';
 import { hasLiveRun, readSchedule, type ScheduleRow } from './row.ts';
@@ -73,9 +73,9 @@ async function taking(
   rows: readonly ListenerRow[],
   event: StoredEvent,
 ): Promise<{ row: ListenerRow; consumption: Consumption } | null> {
-  const rest = createRests();
+  const yieldToOthers = createYielder();
   for (const row of rows) {
-    await rest();
+    await yieldToOthers();
     const consumption = consume(row.spec, row.state, event.event);
     // What only ends a start begins none.
     if (consumption && !(consumption.role === 'until' && row.part_of === null)) return { row, consumption };

@@ -6,6 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 
 import type { ListenerSpec } from '../../../contracts/listening.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
+import { arrayLiteral } from '../../../db/sql.ts';
 import { findListeners } from '../../../domain/events/find-listeners.ts';
 import { acceptEvents, type InboundCloudEvent } from '../../../domain/events/inbound.ts';
 import { catchUp } from '../../../domain/events/inbox.ts';
@@ -554,6 +555,33 @@ async function sendersWithEvents(count: number): Promise<string[]> {
     await app.orm.em.fork().transactional((em) => acceptEvents(em, { owner_id: id }, [event('turns')]));
   return ids.toSorted();
 }
+
+test('a listener that moves from a late page of shapes to an early one is found', async () => {
+  const ids = await insertListeners(app.orm.em.fork(), owner, 1_200, (n) =>
+    specOf('pages', {}, [{ name: 'c', from: `.data.c + ${n} - ${n}`, expect: '7', plain: true }]),
+  );
+  const em = app.orm.em.fork();
+  const keys = await em.execute<{ shape: string; value: string; listener_id: string }[]>(
+    'select shape, value, listener_id from listener_key where listener_id = any(?::uuid[]) order by shape',
+    [arrayLiteral(ids)],
+  );
+  const [first, last] = [keys.at(0), keys.at(-1)];
+  let calls = 0;
+  const found = new Set<string>();
+  const search = { em, sender: owner, pause: async () => {} };
+  await findListeners(search, [{ event: event('pages', { c: 7 }) }], async (each) => {
+    for (const id of each.keys()) found.add(id);
+    // After the first page.
+    if (calls++ === 0)
+      await em.execute('update listener_key set shape = ?, value = ? where listener_id = ?', [
+        first?.shape,
+        first?.value,
+        last?.listener_id,
+      ]);
+  });
+  expect(calls).toBeGreaterThan(1);
+  expect(ids.filter((id) => !found.has(id))).toEqual([]);
+});
 
 test('every slow sender gets its turn beside a quick one that always has events', async () => {
   const [quick = '', ...slow] = await sendersWithEvents(4);
