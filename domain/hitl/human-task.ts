@@ -37,10 +37,7 @@ export interface HumanTask extends Omit<HumanTaskRequest, 'decision_links'> {
   is_public: boolean;
   /** The root run's owner when the task was created. */
   initiator_id: string;
-  /**
-   * Everyone who took part in starting the run: the owners of its parents, of the runs it retries and of
-   * calling runs.
-   */
+  /** Everyone who took part in starting the run: docs/human-tasks.md#initiators. */
   initiator_ids: string[];
   /** Null without `context` in the definition, and in lists. */
   context: ContextEntry[] | null;
@@ -127,9 +124,20 @@ export function mayActOnTask(user: string): string {
   return `may_act_on_task(${user}, t.principals, t.delegates, t.team_id, t.excluded)`;
 }
 
+/** SQL: whether the user has voted on the task `t`, also through a deputy. */
+export function hasVotedOnTask(user: string): string {
+  return `exists (select from hitl_vote v where v.task_id = t.id and ${user} in (v.voted_by, v.in_place_of))`;
+}
+
+const LAPSED_PEOPLE =
+  'lapsed_people(t.claimed_by, t.delegations, t.principals, t.delegates, t.team_id, t.excluded)';
+
+/** Who has voted keeps what they got: their vote stays, so it is not back with who gave it. */
 const LAPSED = `case
   when t.claimed_by is null and t.delegations = '{}' or not ${isOneOf('t.status', UNDECIDED)} then '[]'
-  else lapsed_people(t.claimed_by, t.delegations, t.principals, t.delegates, t.team_id, t.excluded) end`;
+  when t.quorum is null then ${LAPSED_PEOPLE}
+  else (select coalesce(json_agg(p.id), '[]') from json_array_elements_text(${LAPSED_PEOPLE}) p (id)
+         where not ${hasVotedOnTask('p.id::uuid')}) end`;
 
 // `is_public` is no `exists`, for which a list could read all workflows at once.
 const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant,

@@ -10,6 +10,7 @@ import { UNDECIDED, type Candidates, type DecisionPayload, type TaskStatus } fro
 import { storable } from '../storable.ts';
 import { writeAudit, type AuditAction } from './audit.ts';
 import { readDecisionPayload } from './decision-payload.ts';
+import { markExpired } from './mark-expired.ts';
 import { candidateKeys, union, userKeys } from './principals.ts';
 import { isUndecided } from './state-machine.ts';
 import type { HumanTask } from './human-task.ts';
@@ -188,10 +189,7 @@ export async function expireHumanTask(
   if (task?.status === 'decided')
     return { outcome: 'decided', decision: await readDecisionPayload(em, task_id) };
   if (!task || !isUndecided(task.status)) return { outcome: 'expired', fresh: false };
-  await em.execute(`update hitl_task set status = 'expired', updated_at = clock_timestamp() where id = ?`, [
-    task_id,
-  ]);
-  await writeAudit(em, [{ task_id, run_id: task.run_id, action: 'expired', via: 'workflow', actor: null }]);
+  await markExpired(em, { id: task_id, run_id: task.run_id });
   return { outcome: 'expired', fresh: true };
 }
 

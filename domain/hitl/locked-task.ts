@@ -11,8 +11,9 @@ import type { Actor } from '../auth/actor.ts';
 import { conflict, notFound } from '../errors.ts';
 import { eventRows } from '../runs/event-columns.ts';
 import { appendEvents, serviceEvent } from '../runs/events.ts';
-import { auditRows, writeAudit, type AuditAction, type Via } from './audit.ts';
+import { auditRows, type AuditAction, type Via } from './audit.ts';
 import { findTask, type HumanTask } from './human-task.ts';
+import { markExpired } from './mark-expired.ts';
 import { heldState } from './held-state.ts';
 import { checkMayAct, checkSees } from './policy.ts';
 import { refused } from './refusals.ts';
@@ -133,11 +134,6 @@ export function recordOf(
 }
 
 async function expire(em: EntityManager, task: HumanTask): Promise<void> {
-  await em.execute(`update hitl_task set status = 'expired', updated_at = clock_timestamp() where id = ?`, [
-    task.id,
-  ]);
-  await writeAudit(em, [
-    { task_id: task.id, run_id: task.run_id, action: 'expired', via: 'workflow', actor: null },
-  ]);
+  await markExpired(em, task);
   await appendEvents(em, task.run_id, { events: [expiredEvent(task)], projection: null, acks: [] });
 }

@@ -8,7 +8,7 @@ import { isTerminal } from '../../contracts/run-events.ts';
 import { hasRole, isAdmin, type AbsentPerson, type Actor } from '../auth/actor.ts';
 import { maySeeRun } from '../runs/policy.ts';
 import { giverOf } from './delegation.ts';
-import { mayActOnTask, type HumanTaskView } from './human-task.ts';
+import { hasVotedOnTask, mayActOnTask, type HumanTaskView } from './human-task.ts';
 import { heldState } from './held-state.ts';
 import { teamsWith } from '../auth/ownership.ts';
 import { actsAs, maySee, refusalToAct } from './policy.ts';
@@ -174,7 +174,7 @@ function freeFor(person: Actor): Condition {
       sql: `(t.claimed_by is null or t.claimed_by = ?::uuid or not ${mayActOnTask('t.claimed_by')})
         and not (jsonb_exists_any(t.delegations, array[?, ?])
           and exists (select from vote_holders(t.delegations, array[?, ?]) h (id)
-                       where ${mayActOnTask('h.id')}))`,
+                       where ${mayActOnTask('h.id')} or ${hasVotedOnTask('h.id')}))`,
       values: [person.id, ...ownWords(person), ...ownWords(person)],
     },
     uninvolved(person),
@@ -187,9 +187,8 @@ function uninvolved(person: Actor): Condition {
       coalesce((t.quorum ->> 'exclude_initiator')::boolean, false)
       and ?::uuid = any(t.initiator_ids || t.initiator_id)
       or t.excluded && ?::text[]
-      or exists (select from hitl_vote v
-                  where v.task_id = t.id and (v.voted_by = ?::uuid or v.in_place_of = ?::uuid))))`;
-  return { sql, values: [person.id, arrayLiteral(excludableWords(person)), person.id, person.id] };
+      or ${hasVotedOnTask('?::uuid')}))`;
+  return { sql, values: [person.id, arrayLiteral(excludableWords(person)), person.id] };
 }
 
 function anyOf(conditions: readonly Condition[]): Condition {

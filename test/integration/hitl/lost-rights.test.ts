@@ -308,6 +308,22 @@ describe('a delegate', () => {
     }
   });
 
+  test('who has voted before they left has used the vote', async () => {
+    const [ann, bob, cleo] = [await member(), await member(), await member()];
+    const quorum = { approvals: 2, rejections: 1, exclude_initiator: false };
+    const id = await task({ quorum, delegate: 'anyone' });
+    await act(ann, id, 'delegate', { to: bob.user.id });
+    expect(await decide(bob, id)).toBe(200);
+    await leave(bob);
+    expect(await decide(ann, id)).toBe('delegated');
+    expect(await listed(ann, '')).not.toContain(id);
+    expect((await ann.client.post(at(id, 'delegate'), { to: cleo.user.id })).body.code).toBe('delegated');
+    expect((await cleo.client.get(`/hitl/tasks/${id}`)).body.status).toBe('open');
+    await expectTheirs(cleo, id);
+    expect(await decide(cleo, id)).toBe(200);
+    expect((await cleo.client.get(`/hitl/tasks/${id}`)).body.status).toBe('decided');
+  });
+
   test('who has passed it on still has given it away', async () => {
     const [ann, bob, cleo] = [await member(), await member(), await member()];
     const id = await task();
