@@ -83,7 +83,7 @@ export async function withDeferred(
         throw fault('expression', 'The expression of the endpoint must give a text');
       const isPlain = !READS_CREDENTIALS.test(expression);
       const harmless = isPlain ? textsWithout(expression, scopes.other, budget) : new Set<string>();
-      sensitive.push(...textsIn(value).filter((text) => !harmless.has(text)));
+      for (const text of textsIn(value)) if (!harmless.has(text)) sensitive.push(text);
       setAt(args, pointer, value);
     }
   };

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { isIP } from 'node:net';
 import * as z from 'zod';
 import { mcpCommandsSchema } from '../contracts/mcp-commands.ts';
+import { withoutEnd } from '../contracts/text-end.ts';
 
 export type EncryptionKey = { id: string; key: Buffer };
 export type HostMapping = { from: string; to: string };
@@ -61,7 +62,7 @@ export function versionName() {
 export function webUrl() {
   return z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-    .transform((value) => value.replace(/\/+$/, ''));
+    .transform((value) => withoutEnd(value, '/'));
 }
 
 /** OpenTelemetry "General SDK Configuration". */

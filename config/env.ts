@@ -7,6 +7,7 @@ import { issueText } from '../contracts/issue-texts.ts';
 import { isTimeZone } from '../contracts/notifications.ts';
 import { ROLES } from '../contracts/roles.ts';
 import { closest } from '../contracts/suggest.ts';
+import { withoutEnd } from '../contracts/text-end.ts';
 import {
   capability,
   dataFolder,
@@ -315,7 +316,7 @@ export function parseEnv(source: EnvSource): { env: Env } | { problems: EnvProbl
     env: {
       ...rest,
       BASE_URL: BASE_URL ?? defaultBaseUrl(rest.HOST, rest.PORT),
-      FILES_DIR: FILES_DIR ?? `${rest.DATA_DIR.replace(/\/+$/, '')}/files`,
+      FILES_DIR: FILES_DIR ?? `${withoutEnd(rest.DATA_DIR, '/')}/files`,
     },
   };
 }

@@ -98,8 +98,10 @@ export function isLiteral(text: string): boolean {
   return text !== '' && placeholderNames(text).size === 0 && unboundName(text) === null;
 }
 
-/** Credentials in URLs. A value with `{`, `$` or `<` is a template, so it does not match. */
-const QUERY_PARAMETER = /([?&;])([^=&?#\s]{1,100})=([^&#\s"'<>{}$]{1,4000})(?=[&#\s"']|$)/g;
+/** The beginning of a query parameter in a URL. */
+const QUERY_PARAMETER = /[?&;]([^=&?#;\s]{1,100})=/g;
+const END_OF_VALUE = /[&#\s"'<>{}$]/g;
+const MAX_VALUE = 4_000;
 const USER_INFO = /(:\/\/[^\s/:@<>{}$?#]{0,200}:)([^\s/@<>{}$?#]{1,500})(?=@)/g;
 
 /** Replaces credentials in URLs inside a text. `name` is the query parameter, or `password` for user info. */
@@ -108,11 +110,41 @@ export function replaceInAddresses(
   replacement: (value: string, name: string) => string,
 ): string {
   if (!text.includes('://')) return text;
-  return text
-    .replaceAll(USER_INFO, (_, before: string, value: string) => `${before}${replacement(value, 'password')}`)
-    .replaceAll(QUERY_PARAMETER, (found, sign: string, name: string, value: string) =>
-      namesCredential(name) ? `${sign}${name}=${replacement(value, name)}` : found,
-    );
+  const withoutPasswords = text.replaceAll(
+    USER_INFO,
+    (_, before: string, value: string) => `${before}${replacement(value, 'password')}`,
+  );
+  return replaceInQueries(withoutPasswords, replacement);
+}
+
+/**
+ * A value with `{`, `$` or `<` is a template, so it is left. Each character is read a few times at most:
+ * values may hold what looks like other parameters.
+ */
+function replaceInQueries(text: string, replacement: (value: string, name: string) => string): string {
+  const parts: string[] = [];
+  let copied = 0;
+  let end = 0;
+  const begins = new RegExp(QUERY_PARAMETER);
+  for (let found = begins.exec(text); found !== null; found = begins.exec(text)) {
+    const from = begins.lastIndex;
+    if (end < from) end = endOfValue(text, from);
+    const isWhole = end > from && end - from <= MAX_VALUE && !/[<>{}$]/.test(text.charAt(end));
+    if (!isWhole) continue;
+    const [, name = ''] = found;
+    if (namesCredential(name)) {
+      parts.push(text.slice(copied, from), replacement(text.slice(from, end), name));
+      copied = end;
+    }
+    begins.lastIndex = end;
+  }
+  return parts.length === 0 ? text : parts.join('') + text.slice(copied);
+}
+
+function endOfValue(text: string, from: number): number {
+  const ends = new RegExp(END_OF_VALUE);
+  ends.lastIndex = from;
+  return ends.exec(text)?.index ?? text.length;
 }
 
 /**

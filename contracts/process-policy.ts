@@ -243,5 +243,5 @@ function matches(pattern: string, image: string): boolean {
 
 /** An image without a tag is `latest`. */
 export function tagged(image: string): string {
-  return /[:@*][^/]*$/.test(image) ? image : `${image}:latest`;
+  return /[:@*]/.test(image.slice(image.lastIndexOf('/') + 1)) ? image : `${image}:latest`;
 }

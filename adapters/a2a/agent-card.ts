@@ -2,6 +2,7 @@
 import type { AgentCard, AgentInterface } from '@a2a-js/sdk';
 import { DefaultAgentCardResolver } from '@a2a-js/sdk/client';
 import { fault } from '../../contracts/fault.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 
 const CACHED_MS = 60_000;
 const MAX_CACHED_CARDS = 500;
@@ -77,7 +78,7 @@ function placesOf(url: string | null): { place: string; isSharedByHost: boolean 
     );
   const address = new URL(url);
   if (address.pathname.endsWith('.json')) return [{ place: url, isSharedByHost: false }];
-  const below = address.pathname.replace(/\/+$/, '');
+  const below = withoutEnd(address.pathname, '/');
   const urlOf = (path: string) => `${address.origin}${path}${address.search}`;
   const own = [CARD_PATH, FORMER_CARD_PATH].map((path) => ({
     place: urlOf(below + path),
@@ -92,7 +93,7 @@ function placesOf(url: string | null): { place: string; isSharedByHost: boolean 
 }
 
 function sameAddress(a: string, b: string): boolean {
-  return a.replace(/\/+$/, '') === b.replace(/\/+$/, '');
+  return withoutEnd(a, '/') === withoutEnd(b, '/');
 }
 
 /** Normalizes cards of 1.0, of 0.3, and with the fields of both to 1.0; null if it is not a card. */

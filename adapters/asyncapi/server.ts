@@ -1,6 +1,7 @@
 /** Chooses the server of an AsyncAPI document, of 2.x or 3.x, that a call uses. */
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import { fieldsOf, listOf, shown, textOf, type ApiDocument, type Fields } from '../openapi/document.ts';
 import { partAt, type Load, type Part } from '../openapi/references.ts';
 import type { Target } from './protocol.ts';
@@ -129,7 +130,7 @@ function addressed(
     throw fault('configuration', `${shown(document.url)}: the server has more than ${MAX_HOSTS} addresses`);
   if (authorities.includes('') || hosts.some((host) => !URL.canParse(`http://${host}`)))
     throw fault('configuration', `${shown(document.url)}: the server has no address`);
-  return { protocol: known.protocol, secure, host: hosts.join(','), path: path.replace(/\/+$/, '') };
+  return { protocol: known.protocol, secure, host: hosts.join(','), path: withoutEnd(path, '/') };
 }
 
 function filled(text: string, variables: Fields, given: Fields, document: ApiDocument): string {

@@ -1,6 +1,7 @@
 /** Requests of one call to an OpenAI-compatible API for audio. */
 import type { AudioConfiguration } from '../../contracts/agent-kinds/audio.ts';
 import { fault } from '../../contracts/fault.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import type { AgentCall } from '../../domain/ports.ts';
 import { agentCredentials } from '../authentication/agent-authentication.ts';
 import { headerSafe, timeoutOf } from '../call-settings.ts';
@@ -43,7 +44,7 @@ export async function audioApi(
   const timeoutMs = timeoutOf(configuration.timeout, call.timeoutMs);
   const leftMs = (): number => Math.max(1, Math.round(timeoutMs - (performance.now() - startedAt)));
   const { api_key: apiKey } = configuration;
-  const baseUrl = sensitive.fill(configuration.base_url ?? agent.url ?? '').replace(/\/+$/, '');
+  const baseUrl = withoutEnd(sensitive.fill(configuration.base_url ?? agent.url ?? ''), '/');
   if (baseUrl === '')
     throw fault('configuration', 'The agent has no "base_url" in its configuration and no url');
   if (!configuration.model) throw fault('configuration', 'The agent has no "model" in its configuration');

@@ -2,6 +2,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { isRecord } from '../../contracts/is-record.ts';
 import { fault } from '../../contracts/fault.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import type { HttpCall } from '../../domain/ports.ts';
 import { digestAuthorization } from './digest.ts';
 import type { EgressPolicy, EgressResponse } from '../egress/egress.ts';
@@ -186,11 +187,11 @@ async function tokenEndpoint(scheme: 'oauth2' | 'oidc', values: Values, tools: T
   if (scheme === 'oauth2' && (given !== undefined || !authority.includes('/.well-known/'))) {
     const path = given ?? '/oauth2/token';
     if (URL.canParse(path)) return path;
-    return `${authority.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
+    return `${withoutEnd(authority, '/')}/${path.replace(/^\/+/, '')}`;
   }
   const discovery = authority.includes('/.well-known/')
     ? authority
-    : `${authority.replace(/\/+$/, '')}/.well-known/openid-configuration`;
+    : `${withoutEnd(authority, '/')}/.well-known/openid-configuration`;
   const answer = await tools.egress.request({
     url: discovery,
     method: 'GET',

@@ -5,8 +5,7 @@ import { messageTextOf, textWithFiles, type FilePart } from './llm-files.ts';
 
 /**
  * A string, `{prompt}`, `{text, data?}`, `{messages: [{role, content}]}`, or other JSON, sent as text.
- * `files` are
- * added to the last message. Throws `Fault` (validation).
+ * `files` are added to the last message. Throws `Fault` (validation).
  */
 export function messagesOf(given: unknown, files: readonly FilePart[]): ModelMessage[] {
   if (files.length === 0) return plainMessages(given);

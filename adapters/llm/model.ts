@@ -3,6 +3,7 @@ import { modelProblems, type LlmConfiguration, type ModelProvider } from '../../
 import { fault } from '../../contracts/fault.ts';
 import type { AgentCall } from '../../domain/ports.ts';
 import { CREDENTIAL_KEYS } from '../../contracts/credential-keys.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import { agentCredentials } from '../authentication/agent-authentication.ts';
 import type { TokenSource } from '../authentication/oauth-token.ts';
 import { headerSafe, withoutSecrets } from '../call-settings.ts';
@@ -37,9 +38,8 @@ export interface CallModel {
 }
 
 /**
- * The secrets that a model's configuration names. Throws `Fault` (configuration) for an unknown one,
- * except in
- * the texts for the model.
+ * The secrets that a model's configuration names. Throws `Fault` (configuration) for an unknown one, except
+ * in the texts for the model.
  */
 export function modelSecrets(call: AgentCall, configuration: LlmConfiguration): Promise<Sensitive> {
   const { base_url, model, api_key, headers, resource, deployment, api_version } = configuration;
@@ -75,7 +75,8 @@ export async function modelOf(
   };
   const name = setting('model') ?? setting('deployment') ?? '';
   const url = provider === 'openai-compatible' ? sensitive.fill(agent.url ?? '') : undefined;
-  const baseURL = (setting('base_url') ?? url)?.replace(/\/+$/, '');
+  const address = setting('base_url') ?? url;
+  const baseURL = address && withoutEnd(address, '/');
   const loginKey = loginKeyOf(call, provider, sensitive);
   const apiKey = setting('api_key') ?? loginKey ?? '';
   const credentials =

@@ -147,7 +147,7 @@ function isStrict(schema: unknown): boolean {
       const isRequired = (name: string): boolean => Array.isArray(required) && required.includes(name);
       if (additionalProperties !== false || !Object.keys(properties ?? {}).every(isRequired)) return false;
     }
-    pending.push(...Object.values(current));
+    for (const value of Object.values(current)) pending.push(value);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 import { didYouMean } from '../../contracts/suggest.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { fault } from '../../contracts/fault.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import { fieldsOf, listOf, shown, textOf, type ApiDocument, type Fields } from './document.ts';
 import { isExternal, partAt, type Load, type Part } from './references.ts';
 
@@ -134,7 +135,7 @@ function baseOf2({ root, url }: ApiDocument, operation: Fields): string {
     Object.hasOwn(operation, 'schemes') ? listOf(operation, 'schemes') : listOf(root, 'schemes')
   ).filter((scheme) => scheme === 'https' || scheme === 'http');
   const scheme = schemes.includes('https') ? 'https' : (schemes[0] ?? from.protocol.slice(0, -1));
-  const path = (textOf(root, 'basePath') ?? '').replace(/\/+$/, '');
+  const path = withoutEnd(textOf(root, 'basePath') ?? '', '/');
   const basePath = path === '' || path.startsWith('/') ? path : `/${path}`;
   return absolute(`${scheme}://${textOf(root, 'host') ?? from.host}${basePath}`, url);
 }
@@ -155,5 +156,5 @@ function absolute(address: string, from: string): string {
   if (!URL.canParse(address, from))
     throw fault('configuration', `${shown(from)} names a server without a valid URL: ${address}`);
   const { origin, pathname } = new URL(address, from);
-  return `${origin}${pathname}`.replace(/\/+$/, '');
+  return withoutEnd(`${origin}${pathname}`, '/');
 }

@@ -1,6 +1,7 @@
 /** Tries a counterpart without doing any of its work. */
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import { hostOf } from '../egress/connection-fault.ts';
 import { checkSensor } from '../sensor/sensor-agent.ts';
 import type { SourceCall } from './source-call.ts';
@@ -35,7 +36,7 @@ export async function checkCounterpart(kind: string, call: SourceCall): Promise<
       const { assistant_id: assistant } = configuration;
       const id = encodeURIComponent(typeof assistant === 'string' ? assistant : '');
       // A graph may be named in place of an assistant, and such a name cannot be looked up.
-      const { status } = await call.send(`${url.replace(/\/+$/, '')}/assistants/${id}`, { headers });
+      const { status } = await call.send(`${withoutEnd(url, '/')}/assistants/${id}`, { headers });
       return accepted(url, status, [404, 422]);
     }
     default:
@@ -82,7 +83,7 @@ async function checkModels(call: SourceCall): Promise<string> {
     const { tryModel } = await import('./try-model.ts');
     return tryModel(call);
   }
-  const base = addressOf(call, 'base_url', own ?? undefined).replace(/\/+$/, '');
+  const base = withoutEnd(addressOf(call, 'base_url', own ?? undefined), '/');
   const secret = typeof key === 'string' ? call.guard.sensitive.fill(key) : null;
   const headers = secret === null ? {} : keyHeaders(String(provider), secret);
   const url = `${base}/models`;

@@ -1,5 +1,6 @@
 /** The assistants of a LangGraph server (its API: "Search Assistants", "Get Assistant Schemas"). */
 import { isRecord } from '../../contracts/is-record.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import type { SourceOffer } from '../../domain/ports.ts';
 import { fieldText, type SourceCall } from './source-call.ts';
 
@@ -10,7 +11,7 @@ export async function langgraphOffers(
   call: SourceCall,
   select: readonly string[] | null,
 ): Promise<SourceOffer[]> {
-  const base = call.url.replace(/\/+$/, '');
+  const base = withoutEnd(call.url, '/');
   const found = await call.json(`${base}/assistants/search`, {
     method: 'POST',
     body: { limit: MAX_ASSISTANTS, offset: 0 },

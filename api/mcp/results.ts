@@ -79,7 +79,7 @@ function fileLinks(output: unknown): ContentBlock[] {
         ...(typeof mimeType === 'string' ? { mimeType } : {}),
       });
     } else if (typeof value === 'object' && value !== null)
-      pending.push(...Object.values(value).toReversed());
+      for (const item of Object.values(value).toReversed()) pending.push(item);
   }
   return [...found.values()];
 }

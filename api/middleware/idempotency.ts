@@ -2,6 +2,7 @@
  * `Idempotency-Key`: stores the first response in the transaction of the change itself, so the two cannot
  * diverge.
  */
+import { withoutEnd } from '../../contracts/text-end.ts';
 import type { Context } from 'koa';
 
 import type { EntityManager } from '../../db/orm.ts';
@@ -43,7 +44,7 @@ export function idempotencyScope(
 ): IdempotencyScope | null {
   const key = idempotencyKeyOf(ctx);
   if (key === null) return null;
-  const path = ctx.path.replace(/^\/api\/v1(?=\/)/, '').replace(/\/+$/, '');
+  const path = withoutEnd(ctx.path.replace(/^\/api\/v1(?=\/)/, ''), '/');
   return {
     userId: actor.id,
     method: ctx.method,

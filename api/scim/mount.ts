@@ -242,11 +242,17 @@ function fieldsOf(body: unknown): string[] {
   const operations: unknown[] = Array.isArray(body['Operations']) ? body['Operations'] : [];
   const named = operations.flatMap((one) => {
     if (!isRecord(one)) return [];
-    if (typeof one['path'] === 'string') return [one['path'].replace(/\[.*\]/s, '')];
+    if (typeof one['path'] === 'string') return [withoutFilter(one['path'])];
     return isRecord(one['value']) ? Object.keys(one['value']) : [];
   });
   const names = operations.length === 0 ? Object.keys(body) : named;
   return [...new Set(names)].slice(0, MAX_FIELDS).map((name) => name.slice(0, MAX_FIELD_NAME));
+}
+
+/** `emails[type eq "work"].value` → `emails.value`. */
+function withoutFilter(path: string): string {
+  const [open, close] = [path.indexOf('['), path.lastIndexOf(']')];
+  return open >= 0 && close > open ? path.slice(0, open) + path.slice(close + 1) : path;
 }
 
 const patchBody = z.looseObject({

@@ -2,6 +2,7 @@
  * Who the command line is, and on which server: a token or client credentials of the environment, else the
  * session of the profile. A refresh token works once, so processes refresh one after the other.
  */
+import { withoutEnd } from '../../contracts/text-end.ts';
 import { CliError, EXIT, usageError } from './errors.ts';
 import { DEFAULT_URL, type ConfigFile, type Profile } from './config-file.ts';
 import { OAuthRefusal, requestTokens, send, USER_AGENT, type Tokens } from './oauth.ts';
@@ -156,7 +157,7 @@ export function serverUrl(text: string): string {
   const url = new URL(withScheme);
   if (url.username !== '' || url.password !== '')
     throw usageError('An address cannot contain a password: use cadenza login.');
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+  return withoutEnd(`${url.origin}${url.pathname}`, '/');
 }
 
 export const clientForm = (id: string, secret: string): Record<string, string> => ({

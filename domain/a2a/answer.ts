@@ -6,6 +6,7 @@ import type { HumanTask } from '../hitl/human-task.ts';
 import type { Submission } from '../hitl/submission.ts';
 import { approvalWords } from '../../contracts/a2a/approval.ts';
 import { extensionApprovals } from '../../contracts/a2a/hitl-extension.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import { textOf } from './input.ts';
 
 export interface Answer {
@@ -109,7 +110,7 @@ function fromText(text: string, open: readonly Open[]): Answer {
   const pointer = '/message/parts';
   const task = pick(open, undefined, pointer);
   const answerText = text.trim();
-  const word = answerText.toLowerCase().replace(/[.!]+$/, '');
+  const word = withoutEnd(answerText.toLowerCase(), '.!');
   const listed = task.decisions.find(
     ({ id, label }) => id.toLowerCase() === word || label.toLowerCase() === word,
   );

@@ -51,10 +51,10 @@ function agentsIn(definition: unknown): Set<string> {
   const rest: unknown[] = [definition];
   while (rest.length > 0) {
     const value = rest.pop();
-    if (Array.isArray(value)) rest.push(...value);
+    if (Array.isArray(value)) for (const item of value) rest.push(item);
     else if (isRecord(value)) {
       if (typeof value['agent'] === 'string') names.add(`agent:${value['agent']}`);
-      rest.push(...Object.values(value));
+      for (const item of Object.values(value)) rest.push(item);
     }
   }
   return names;

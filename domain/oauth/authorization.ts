@@ -1,5 +1,6 @@
 /** The authorization request: what a client asks a user to approve (RFC 6749 section 4.1, RFC 7636). */
 import type { Role } from '../../contracts/roles.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { audienceOf, CODEC_RESOURCE } from '../auth/access-token.ts';
 import { badRequest } from '../errors.ts';
@@ -144,7 +145,7 @@ function promptOf(
 export function isOwnResource(issuer: string, resource: string): boolean {
   if (!URL.canParse(resource) || resource.includes('#')) return false;
   const [asked, own] = [new URL(resource), new URL(issuer)];
-  const base = own.pathname.replace(/\/+$/, '');
+  const base = withoutEnd(own.pathname, '/');
   const below = asked.pathname === base || asked.pathname.startsWith(`${base}/`);
   return asked.origin === own.origin && asked.username === '' && asked.password === '' && below;
 }

@@ -197,7 +197,7 @@ function containsTask(
     for (const path of listPathsOf(current)) {
       const list = path.reduce<unknown>(own, current);
       if (!Array.isArray(list)) continue;
-      for (const item of list) if (isRecord(item)) pending.push(...Object.values(item));
+      for (const item of list) if (isRecord(item)) for (const each of Object.values(item)) pending.push(each);
     }
   }
   return false;

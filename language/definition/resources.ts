@@ -5,6 +5,7 @@
  */
 import { pointerTokens } from '../../contracts/json-pointer.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import { parseFunctionName } from './call-function.ts';
 import { at, own } from './problems.ts';
 import { taskKindOf } from './task-kind.ts';
@@ -54,7 +55,7 @@ export function functionAddress(
   const root = isRecord(endpoint) ? endpoint['uri'] : endpoint;
   if (typeof root !== 'string') return null;
   const path = ['functions', name, version, 'function.yaml'].map(encodeURIComponent).join('/');
-  return { url: rawAddress(`${root.replace(/\/+$/, '')}/${path}`), endpoint };
+  return { url: rawAddress(`${withoutEnd(root, '/')}/${path}`), endpoint };
 }
 
 /** dsl.md "Catalogs": the machine-readable file behind the page of a file on GitHub or GitLab. */

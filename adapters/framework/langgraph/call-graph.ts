@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { Fault, fault } from '../../../contracts/fault.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import { isUuid } from '../../../contracts/uuid.ts';
+import { withoutEnd } from '../../../contracts/text-end.ts';
 import type { AgentCall, AgentResult } from '../../../domain/ports.ts';
 import { OwnFailure } from '../../a2a/own-failure.ts';
 import { hostOf } from '../../egress/connection-fault.ts';
@@ -34,7 +35,7 @@ export async function callGraph(prepared: FrameworkCall): Promise<AgentResult> {
   const { fetch, failure } = langgraphFetch({ egress, base: url, leftMs: () => guard.leftMs() + CANCEL_MS });
   const { Client: GraphClient } = await import('@langchain/langgraph-sdk/client');
   const client = new GraphClient({
-    apiUrl: `${url.origin}${url.pathname}`.replace(/\/+$/, ''),
+    apiUrl: withoutEnd(`${url.origin}${url.pathname}`, '/'),
     // Null: not from the environment.
     apiKey: null as unknown as string,
     defaultHeaders: headers,

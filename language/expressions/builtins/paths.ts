@@ -42,6 +42,12 @@ function children(input: Json): [Json, Json][] {
   return [];
 }
 
+/** In place, as a call with very many arguments would fail. */
+function reverseFrom(stack: Json[], from: number): void {
+  for (let low = from, high = stack.length - 1; low < high; low++, high--)
+    [stack[low], stack[high]] = [stack[high] ?? null, stack[low] ?? null];
+}
+
 /** `recurse`: the input and everything in it, parents first. */
 const recurse = multi(
   (_, input, out) => {
@@ -116,7 +122,7 @@ function recurseWith(f: Code): Code {
         stack.push(child);
         return true;
       });
-      if (stack.length - from > 1) stack.push(...stack.splice(from).reverse());
+      reverseFrom(stack, from);
     }
     return true;
   };

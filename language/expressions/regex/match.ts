@@ -14,10 +14,8 @@ interface Return {
   depth: number;
 }
 
-/**
- * Stack entries are four numbers. A first number at or above 0 is a choice point: the instruction to
- * go on with, and the position. The others:
- */
+// Stack entries are four numbers. A first number at or above 0 is a choice point: the instruction to go on
+// with, and the position. The others:
 /** Restore a slot: slot, old value. */
 const UNDO = -1;
 /** A greedy loop may give back a character: instruction, least position, position. */
