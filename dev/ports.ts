@@ -19,10 +19,25 @@ export async function choosePort(options: {
       `Port ${wanted} for ${what} is in use by another program; choose another one, or 0 for any free port.`,
     );
   }
-  const port =
-    (wanted === undefined && usual && (await listenOnce(usual, host))) || (await listenOnce(0, host));
+  const port = (wanted === undefined && usual && (await listenOnce(usual, host))) || (await anyPort(host));
   if (!port) throw new Error(`No free port for ${what} on ${host}.`);
   return port;
+}
+
+const ANY_FROM = 10_000;
+const ANY_COUNT = 10_000;
+const ANY_TRIES = 20;
+
+/**
+ * One that systems do not hand out by themselves, to connections and to servers that take any port: it is
+ * still free when a program that takes seconds to start listens on it.
+ */
+async function anyPort(host: string): Promise<number | undefined> {
+  for (let tries = 0; tries < ANY_TRIES; tries++) {
+    const port = await listenOnce(ANY_FROM + Math.floor(Math.random() * ANY_COUNT), host);
+    if (port !== undefined) return port;
+  }
+  return listenOnce(0, host);
 }
 
 const STARTS = 3;

@@ -14,8 +14,11 @@ import { createBodyTurns, type BodyTurn } from './body-turns.ts';
 import { incomingBytes } from './incoming-bytes.ts';
 
 export const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
-/** Reads and discards this much of an oversized body, so that the client gets to read the response. */
-const DRAIN_LIMIT_BYTES = 8 * 1024 * 1024;
+/**
+ * Reads and discards this much of an oversized body, so that the client gets to read the response: a
+ * connection that is closed with unread bytes is reset, and a proxy then answers 502.
+ */
+const DRAIN_LIMIT_BYTES = 64 * 1024 * 1024;
 const MAX_DEPTH = 64;
 
 export interface RawBody {
@@ -34,7 +37,7 @@ export const bodyTurns = createBodyTurns(() => performance.now(), threadMs);
  * Reads the whole body.
  * @param until when the body stops counting towards the caller's bytes in memory: at the end of the response,
  * or as soon as the body is `read`
- * @throws 413 over the limit, and closes the connection if the body is over 8 MiB; 429 if the caller has too
+ * @throws 413 over the limit, and closes the connection if the body is over 64 MiB; 429 if the caller has too
  * many bytes in memory, or if their bodies have taken too much of the server's time
  */
 export async function readRawBody(
