@@ -63,6 +63,7 @@ export const LOG_TEXT = {
     callLost: (task: string, agent: string) =>
       `${task}: the worker of a call of the agent ${agent} was lost, and the call is made again. ` +
       'Both are booked, the lost one by its estimate.',
+    notTold: (task: string) => `${task}: the agent could not be told that its result is not needed any more`,
   },
   agentWaits: (task: string, agent: string, limit: string) =>
     `${task} waits for its turn: the agent ${agent} allows ${limit}`,

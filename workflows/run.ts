@@ -94,14 +94,14 @@ async function execute(args: RunArgs, cancelRequested: Promise<never>): Promise<
 
   if (state.started_at === null) {
     state.started_at = new Date().toISOString();
-    execution.journal.add(started(execution));
+    execution.journal.add(startedEvent(execution));
   }
   let over = false;
   void execution.journal.flushWhenBlocked(() => over);
   let end: RunEnd | null = null;
   try {
     const result = await Promise.race([
-      finish(execution, work),
+      runToEnd(execution, work),
       execution.quietForContinueAsNew().then(() => null),
     ]);
     // The carried state replaces the checkpoint.
@@ -141,19 +141,19 @@ function stateOf({ start, state }: RunArgs): RunState {
   return start.checkpoint ? stateForRetry(start.checkpoint as Checkpoint) : initialState(start.input);
 }
 
-async function body(execution: Execution): Promise<unknown> {
+async function runDefinition(execution: Execution): Promise<unknown> {
   const { enters, fetch_files: fetches } = execution.start;
   if (enters) await enterAgent(execution);
   if (fetches) await fetchFiles(execution);
   return interpret(execution);
 }
 
-async function finish(
+async function runToEnd(
   execution: Execution,
   work: CancellationScope,
 ): Promise<{ end: RunEnd; checkpoint?: Checkpoint } | 'closed'> {
   try {
-    const output = await work.run(() => body(execution));
+    const output = await work.run(() => runDefinition(execution));
     return { end: work.consideredCancelled ? { status: 'cancelled' } : { status: 'completed', output } };
   } catch (error) {
     if (isRunClosed(error) || execution.journal.closed) return 'closed';
@@ -172,11 +172,11 @@ async function finish(
 async function close(
   execution: Execution,
   describe: Describe,
-  result: Awaited<ReturnType<typeof finish>>,
+  result: Awaited<ReturnType<typeof runToEnd>>,
 ): Promise<RunEnd | null> {
   if (result === 'closed') return null;
   const { end, checkpoint } = result;
-  await execution.journal.end(ended(execution, end), (batch) => {
+  await execution.journal.end(endEvent(execution, end), (batch) => {
     describe(end.status, [], end.error);
     const input = {
       run_id: execution.start.run_id,
@@ -216,7 +216,7 @@ function describer({ search_attributes: attributes = false, state }: RunArgs): D
   };
 }
 
-function started(execution: Execution): NewRunEvent {
+function startedEvent(execution: Execution): NewRunEvent {
   const { name, namespace, version } = execution.definition.document;
   const startedAt = execution.state.started_at;
   return execution.event(EVENT.runStarted, 'started', LOG_TEXT.runStarted(execution.start.name), {
@@ -229,7 +229,7 @@ function started(execution: Execution): NewRunEvent {
   });
 }
 
-function ended(execution: Execution, end: RunEnd): NewRunEvent {
+function endEvent(execution: Execution, end: RunEnd): NewRunEvent {
   const name = execution.qualifiedName;
   const at = new Date().toISOString();
   switch (end.status) {

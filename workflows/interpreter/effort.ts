@@ -7,14 +7,14 @@
 import { defaultLimits, type Environment, type Limits } from '../../language/expressions/index.ts';
 
 /** About half a second of work; the next task then waits for another workflow task. */
-const TIRED = 1_000_000;
+const YIELD_AFTER = 1_000_000;
 /** The most steps of all expressions of a task together; at least the budget of a single expression. */
 const MAX = 4_000_000;
 
 let spent = 0;
 
-export function isTired(): boolean {
-  return spent > TIRED;
+export function mustYield(): boolean {
+  return spent > YIELD_AFTER;
 }
 
 export function spend(steps: number): void {
@@ -31,7 +31,7 @@ export function countSizes(): void {
   countsSizes = true;
 }
 
-export function rested(): void {
+export function yielded(): void {
   spent = 0;
 }
 

@@ -13,7 +13,7 @@ import {
 import type { DecisionPayload } from '../../contracts/hitl.ts';
 import type { RunStart, ShortCallRules } from '../../contracts/temporal.ts';
 import type { At, Variables } from './data-flow.ts';
-import { rested } from './effort.ts';
+import { yielded } from './effort.ts';
 import { throwIfCancelled } from './cancellation.ts';
 import { extensionsIn, type ListedExtension } from './extensions.ts';
 import { limitFault, RunClosed } from './fault.ts';
@@ -156,7 +156,7 @@ export class Execution {
   #moving = 0;
   #frozen = false;
   #renewing = false;
-  #resting: Promise<void> | null = null;
+  #yielding: Promise<void> | null = null;
   #steps: Steps | undefined;
   readonly #waits = new Map<string, WaitingOn[]>();
 
@@ -228,15 +228,15 @@ export class Execution {
   }
 
   /**
-   * Yields until the next workflow task. Call it while `isTired`, and check again afterwards, directly before
-   * computing, because branches wake together.
+   * Yields until the next workflow task. Call it while `mustYield`, and check again afterwards, directly
+   * before computing, because branches wake together.
    */
-  async rest(): Promise<void> {
-    this.#resting ??= this.journal.pause().finally(() => {
-      this.#resting = null;
-      rested();
+  async yieldTask(): Promise<void> {
+    this.#yielding ??= this.journal.pause().finally(() => {
+      this.#yielding = null;
+      yielded();
     });
-    await this.#resting;
+    await this.#yielding;
   }
 
   /** Waits for a condition; with `timeoutMs`, returns false if it did not become true in time. */

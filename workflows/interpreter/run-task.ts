@@ -11,7 +11,7 @@ import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import { isTrue, resolve, transform, validate, type At, type Variables } from './data-flow.ts';
 import { throwIfCancelled } from './cancellation.ts';
-import { isTired } from './effort.ts';
+import { mustYield } from './effort.ts';
 import { RUNTIME, type Env, type Execution, type Outcome, type Task } from './execution.ts';
 import { readsSecrets } from '../../language/definition/reads-secrets.ts';
 import { extensionsOf } from './extensions.ts';
@@ -36,7 +36,7 @@ export async function runTask(
 ): Promise<TaskResult> {
   const gate = execution.gate();
   if (gate) await gate;
-  while (isTired()) await execution.rest();
+  while (mustYield()) await execution.yieldTask();
   execution.checkEventLimit(ref);
   const descriptor = (more: Record<string, unknown> = {}): Variables =>
     taskVariables(execution, name, ref, definition, frame, env, more);
@@ -68,7 +68,7 @@ export async function runTask(
             )
           : execution.runKind(execution, definition, task, input, at),
       ));
-    while (isTired()) await execution.rest();
+    while (mustYield()) await execution.yieldTask();
     const output = finish(definition, task, outcome, at);
     boundedRun(execution.state, output, ref);
     logCompleted(execution, task, output, outcome.data);
@@ -100,7 +100,7 @@ export async function runStep(
 ): Promise<Outcome> {
   const gate = execution.gate();
   if (gate) await gate;
-  while (isTired()) await execution.rest();
+  while (mustYield()) await execution.yieldTask();
   execution.checkEventLimit(ref);
   const { task, isNew } = start(execution, name, ref, frame, env);
   if (isNew) logStartedAs(execution, type, task, input);

@@ -8,6 +8,7 @@ import type { Execution, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
 import { framesOf, type AwaitedFrame, type RemoteFrame } from '../state.ts';
 import { applied, askPerson, humanFrame } from './ask-person.ts';
+import { tellNotNeeded } from './tell-not-needed.ts';
 
 const MAX_ROUNDS = 25;
 /** The round of the call that tells an agent that nobody waits for its outcome. */
@@ -42,7 +43,7 @@ export async function answerRemote(
     const { remote } = task.frame;
     if (!remote) throw new Error('no question');
     if (remote.round - (remote.waited ?? 0) > MAX_ROUNDS) {
-      await cancelQuietly(remote, calls);
+      await cancel(execution, task, remote, calls);
       throw fault('runtime', `${task.name} asked more than ${MAX_ROUNDS} times`, task.ref);
     }
     remote.decision ??= await decideOnce(execution, task, remote, calls);
@@ -66,7 +67,8 @@ async function decideOnce(
 ): Promise<NonNullable<RemoteReply['decision']>> {
   const about = remote.ask.remote.budget;
   if (about === undefined) return decide(execution, task, remote, calls);
-  if (about.waits) return waitForOthers(execution, task, about.waits, () => cancelQuietly(remote, calls));
+  if (about.waits)
+    return waitForOthers(execution, task, about.waits, () => cancel(execution, task, remote, calls));
   const { subject_id: budget } = about;
   const questions = questionsOf(execution);
   const asked = remote.human.created ? undefined : questions.get(budget);
@@ -145,18 +147,20 @@ async function decide(
     const { decision, payload, comment } = decided;
     return { decision, payload, comment };
   } catch (error) {
-    if (isCancellation(error)) await CancellationScope.nonCancellable(() => cancelQuietly(remote, calls));
+    if (isCancellation(error))
+      await CancellationScope.nonCancellable(() => cancel(execution, task, remote, calls));
     throw error;
   }
 }
 
-/** Cancelling the remote task is optional, so failures do not affect this branch. */
-async function cancelQuietly({ round, ask }: RemoteFrame, calls: RemoteCalls): Promise<void> {
-  try {
-    await calls.cancel({ round, reply: { remote: ask.remote, decision: null } });
-  } catch {
-    // The attempt was best effort.
-  }
+function cancel(
+  execution: Execution,
+  task: Task,
+  { round, ask }: RemoteFrame,
+  calls: RemoteCalls,
+): Promise<void> {
+  const reply = { remote: ask.remote, decision: null };
+  return tellNotNeeded(execution, task, () => calls.cancel({ round, reply }));
 }
 
 /** By default for the run's owner, as any human task that names nobody. */

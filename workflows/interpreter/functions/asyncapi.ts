@@ -1,7 +1,7 @@
 /** `call: asyncapi` (dsl-reference.md "AsyncAPI Call"). The tasks of `foreach` run after the subscription. */
 import type { AsyncApiArguments, TaskItem } from '../../../language/definition/model.ts';
 import { transform, validate, type At } from '../data-flow.ts';
-import { isTired } from '../effort.ts';
+import { mustYield } from '../effort.ts';
 import type { Env, Execution, Outcome, Task } from '../execution.ts';
 import { pointer } from '../pointer.ts';
 import { listFrame, runList } from '../run-list.ts';
@@ -85,7 +85,7 @@ async function forEach(
   const { item = 'item', at: index = 'index', do: tasks, output, export: exported } = foreach;
   const place = pointer(task.ref, 'with', 'subscription', 'foreach', 'do');
   while (loop.index < loop.items.length) {
-    while (isTired()) await execution.rest();
+    while (mustYield()) await execution.yieldTask();
     const message = loop.items[loop.index];
     const variables = { ...task.env.variables, [item]: message, [index]: loop.index };
     const env: Env = { ...task.env, variables };

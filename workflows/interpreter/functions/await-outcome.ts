@@ -11,6 +11,7 @@ import { writing } from '../activities.ts';
 import type { Execution, Task } from '../execution.ts';
 import { DslFault, fault, RunClosed } from '../fault.ts';
 import type { AwaitedFrame } from '../state.ts';
+import { tellNotNeeded } from './tell-not-needed.ts';
 
 export interface AwaitedCall {
   /** Idempotency key of the invocation. */
@@ -31,11 +32,11 @@ export async function awaitingOutcome(
   // The signal may come before the call has ended.
   execution.awaited.set(call.key, null);
   try {
-    const made = await make();
-    if (!made.awaits) return made;
-    const frame = (task.frame.awaited = frameOf(made.awaits, execution.early.has(call.key)));
+    const invoked = await make();
+    if (!invoked.awaits) return invoked;
+    const frame = (task.frame.awaited = frameOf(invoked.awaits, execution.early.has(call.key)));
     execution.awaited.set(frame.key, frame);
-    made.warnings?.forEach((warning, i) => execution.warn(task, warning, i));
+    invoked.warnings?.forEach((warning, i) => execution.warn(task, warning, i));
     logAwaited(execution, task, frame);
     return await outcome(execution, task, frame, call);
   } finally {
@@ -65,9 +66,9 @@ async function outcome(
     if (isCancellation(error)) {
       await CancellationScope.nonCancellable(async () => {
         await take(execution, task, frame, 'cancelled');
-        await withdrawQuietly(frame, call);
+        await withdraw(execution, task, frame, call);
       });
-    } else if (error instanceof TimedOut) await withdrawQuietly(frame, call);
+    } else if (error instanceof TimedOut) await withdraw(execution, task, frame, call);
     throw error;
   } finally {
     execution.awaited.delete(frame.key);
@@ -106,13 +107,14 @@ async function take(
   return taken;
 }
 
-/** It is optional, so failures do not affect this branch. */
-async function withdrawQuietly(frame: AwaitedFrame, call: AwaitedCall): Promise<void> {
-  try {
-    if (frame.withdraw) await call.withdraw(frame.withdraw);
-  } catch {
-    // The attempt was best effort.
-  }
+async function withdraw(
+  execution: Execution,
+  task: Task,
+  frame: AwaitedFrame,
+  call: AwaitedCall,
+): Promise<void> {
+  const { withdraw: what } = frame;
+  if (what) await tellNotNeeded(execution, task, () => call.withdraw(what));
 }
 
 function logAwaited(execution: Execution, task: Task, { until }: AwaitedFrame): void {

@@ -49,14 +49,14 @@ export function shortCall(
   // Validation has checked the shape of `with` for this function.
   const args = definition.with ?? {};
   const ownMs = definition.timeout === undefined ? null : timeoutMs(execution, definition.timeout, at);
-  const lane = execution.shortCalls;
-  const fits = (callMs: number): boolean => lane.fits(Math.min(callMs, ownMs ?? callMs));
+  const shortCalls = execution.shortCalls;
+  const fits = (callMs: number): boolean => shortCalls.fits(Math.min(callMs, ownMs ?? callMs));
   let call: Call | null = null;
   if (callee.name === 'http' && fits(HTTP_TIMEOUT_MS)) {
     call = httpCall(execution, args as unknown as HttpArguments, task, input, at);
   } else if (callee.name === 'agent') {
     const agentArgs = args as unknown as AgentArguments;
-    if (lane.knows(agentArgs.agent, agentArgs.version) && fits(agentTimeoutMs(agentArgs, input, at)))
+    if (shortCalls.knows(agentArgs.agent, agentArgs.version) && fits(agentTimeoutMs(agentArgs, input, at)))
       call = agentCall(execution, agentArgs, task, input, at);
   }
   // The expressions of the call may have read the clock.

@@ -1,7 +1,7 @@
 import type { ForTask } from '../../../language/definition/model.ts';
 import { evaluate, isTrue, resolve, type At } from '../data-flow.ts';
 import type { Env, Execution, Outcome, Task } from '../execution.ts';
-import { isTired } from '../effort.ts';
+import { mustYield } from '../effort.ts';
 import { fault } from '../fault.ts';
 import { pointer } from '../pointer.ts';
 import { listFrame, runList } from '../run-list.ts';
@@ -20,7 +20,7 @@ export async function runFor(
   const loop = (task.frame.loop ??= { items: itemsOf(definition, input, at), index: 0, data: input });
   const { each = 'item', at: indexName = 'index' } = definition.for;
   while (loop.index < loop.items.length) {
-    while (isTired()) await execution.rest();
+    while (mustYield()) await execution.yieldTask();
     const variables = { ...task.env.variables, [each]: loop.items[loop.index], [indexName]: loop.index };
     if (!loop.list && definition.while !== undefined) {
       const scope = { ...at.variables, ...variables, context: task.env.scope.context };

@@ -14,7 +14,7 @@ import { isTrue, resolve, transform, validate, type At } from '../data-flow.ts';
 import type { Env, Execution, Outcome, Task } from '../execution.ts';
 import { fault, isRunClosed, RunClosed } from '../fault.ts';
 import { workflowUuid } from '../ids.ts';
-import { isTired } from '../effort.ts';
+import { mustYield } from '../effort.ts';
 import { pointer } from '../pointer.ts';
 import { listFrame, runList } from '../run-list.ts';
 import { bounded, sizeOf } from '../size.ts';
@@ -151,7 +151,7 @@ async function workOn(
   for (;;) {
     const gate = execution.gate();
     if (gate) await gate;
-    while (isTired()) await execution.rest();
+    while (mustYield()) await execution.yieldTask();
     const next = listen.current ?? listen.buffer.shift();
     if (next !== undefined) {
       const { end, stop } = await workOnEvent(execution, definition, task, listen, next, at);
