@@ -22,7 +22,9 @@ export function isFromInside(file: string): string {
 const SHOWN = `lower(concat(
   case when r.parent_run_id is null then concat(r.input, r.output) end,
   (select string_agg(concat(t.subject, t.context), ' ') from hitl_task t
-    where t.run_id = r.id and 'id:' || r.owner_id = any(t.principals))))`;
+    where t.run_id = r.id and 'id:' || r.owner_id = any(t.principals)
+      and (t.delegates ->> r.owner_id::text is distinct from 'candidate'
+           or may_act_on_task(r.owner_id, t.principals, t.delegates, t.team_id, t.excluded)))))`;
 
 const isShown = (file: string, seesInside: string, shown: string): string => `(${seesInside}
   or ${file}.attached and ${file}.owner_id = r.owner_id or position(${file}.id::text in ${shown}) > 0)`;
