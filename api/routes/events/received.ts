@@ -52,15 +52,8 @@ const listedEvent = listedRecord(
   { id: 'ListedReceivedEvent', variantOf: 'ReceivedEvent' },
 );
 
-/** A time as PostgreSQL writes it, which cursors had before: `2026-11-29 15:25:37.12+00`. */
-const writtenByPostgres = z
-  .string()
-  .regex(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?[+-]\d\d(?::\d\d)?$/)
-  .transform((text) => text.replace(' ', 'T').replace(/[+-]\d\d$/, '$&:00'))
-  .pipe(instant);
-
 const newestFirst: ListOrder<{ place: string; id: string }, readonly [string, string]> = {
-  key: z.tuple([z.union([instant, writtenByPostgres]), z.guid()]),
+  key: z.tuple([instant, z.guid()]),
   valuesOf: ({ place, id }) => [place, id],
 };
 
