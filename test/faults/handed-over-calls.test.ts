@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { runWorkflowId } from '../../contracts/temporal.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
-import { startCallScene, type CallScene } from '../support/call-scene.ts';
+import { startCallScene, testsOfCalls, type CallScene } from '../support/call-scene.ts';
 import { startProgram, type Program } from '../support/programs.ts';
 import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
 
@@ -14,20 +14,8 @@ const PATIENCE_MS = 60_000;
 
 const env = { RUN_SHORT_CALL_MS: '300' };
 
-/** A test with a platform and workers of its own, beside the others. */
-function testFault(title: string, body: (scene: CallScene) => Promise<void>): void {
-  // oxlint-disable-next-line jest/valid-title, jest/expect-expect -- the caller's
-  test.concurrent(title, async () => {
-    const platform = await startTestPlatform({ worker: false, env });
-    const scene = await startCallScene(platform);
-    try {
-      await body(scene);
-    } finally {
-      await scene.close();
-      await platform.close();
-    }
-  });
-}
+/** Beside the others. */
+const testFault = testsOfCalls(env);
 
 /** Two calls without a timeout; the second one sends the answer of the first. */
 async function startTwoCalls({ builder, agentId }: CallScene, more: object = {}): Promise<string> {

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { runWorkflowId } from '../../contracts/temporal.ts';
 import { createOrm } from '../../db/orm.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
-import { startCallScene, type CallScene } from '../support/call-scene.ts';
+import { startCallScene, testsOfCalls, type CallScene } from '../support/call-scene.ts';
 import {
   endOf,
   startRun,
@@ -176,20 +176,8 @@ describe('with a worker that nothing happens to', () => {
   });
 });
 
-/** A test with a platform and workers of its own, beside the others: Temporal misses a worker after 10 s. */
-function testFault(title: string, body: (scene: CallScene) => Promise<void>): void {
-  // oxlint-disable-next-line jest/valid-title, jest/expect-expect -- the caller's
-  test.concurrent(title, async () => {
-    const platform = await startTestPlatform({ worker: false });
-    const scene = await startCallScene(platform);
-    try {
-      await body(scene);
-    } finally {
-      await scene.close();
-      await platform.close();
-    }
-  });
-}
+/** Beside the others, as Temporal misses a worker after 10 s only. */
+const testFault = testsOfCalls();
 
 testFault(
   'kill -9 of the worker in three chains, three times, repeats only the last calls',

@@ -1,8 +1,9 @@
 /** An agent for one test of faults, its workers, and what its counterpart sees. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from '@jest/globals';
 import type { Client } from './app.ts';
 import { sendJson, startServer } from './http-server.ts';
-import type { TestPlatform } from './platform.ts';
+import { startTestPlatform, type TestPlatform } from './platform.ts';
 import { startProgram, type Program } from './programs.ts';
 
 export interface CallScene {
@@ -77,4 +78,21 @@ export async function startCallScene(platform: TestPlatform): Promise<CallScene>
     },
   };
   return scene;
+}
+
+/** Tests that each have a platform, an agent and workers of their own, and run beside each other. */
+export function testsOfCalls(env: Record<string, string> = {}) {
+  return (title: string, body: (scene: CallScene) => Promise<void>): void => {
+    // oxlint-disable-next-line jest/valid-title, jest/expect-expect -- the caller's
+    test.concurrent(title, async () => {
+      const platform = await startTestPlatform({ worker: false, env });
+      const scene = await startCallScene(platform);
+      try {
+        await body(scene);
+      } finally {
+        await scene.close();
+        await platform.close();
+      }
+    });
+  };
 }
