@@ -172,12 +172,20 @@ export class AgentGate {
     return true;
   }
 
+  async #renew(turn: Turn & Row): Promise<void> {
+    const { orm, logger } = this.#deps;
+    // Once the lease has ended, another call may have the turn as well.
+    await renewTurn(orm.em.fork(), turn).catch((error: unknown) =>
+      logger.warn({ err: error, run_id: turn.runId }, 'cannot renew the turn of a call'),
+    );
+  }
+
   async #takeTurn(turn: Turn & Row, isRepeat: boolean): Promise<void> {
     const { orm } = this.#deps;
     const state = await takeTurn(orm.em.fork(), turn);
     if (state.state === 'calling') {
       this.#turn = turn;
-      this.#renewing = setInterval(() => void renewTurn(orm.em.fork(), turn).catch(() => {}), RENEW_MS);
+      this.#renewing = setInterval(() => void this.#renew(turn), RENEW_MS);
       return;
     }
     if (state.state === 'open') throw this.#circuitFault(state, turn.limits);
@@ -192,7 +200,7 @@ export class AgentGate {
       );
     }
     if (!isRepeat) await unclaim(orm.em.fork(), turn);
-    await this.#logOnce(EVENT.agentWaits, 'info', LOG_TEXT.agentWaits(this.#input.name, this.#name, limit));
+    await this.#log(EVENT.agentWaits, 'info', LOG_TEXT.agentWaits(this.#input.name, this.#name, limit));
     const rounds = 1 + state.ahead / (turn.limits.concurrency ?? 1);
     const byPlace = Math.min(ASK_AGAIN_MS.least * rounds, ASK_AGAIN_MS.most);
     const delayMs = Math.min(Math.max(state.wait_ms, state.wait_ms > 0 ? 1 : byPlace), leftMs);
@@ -256,23 +264,23 @@ export class AgentGate {
     return asks ? ask : waitToRaise(ask, budget, waitKey);
   }
 
-  /** Call with what the counterpart says that it has used, before its answer is judged. */
-  used(usage: Usage | undefined): void {
+  /** What the counterpart says that it has used, before its answer is judged. */
+  recordUsage(usage: Usage | undefined): void {
     this.#usage = usage;
   }
 
-  /** Call if an earlier attempt may have made the call, and nobody knows how it ended. */
-  unseen(): void {
+  /** An earlier attempt may have made the call, and nobody knows how it ended. */
+  markOutcomeUnknown(): void {
     this.#isUnseen = true;
   }
 
-  /** Call if the agent is too busy for this call, which is tried again: its circuit breaker counts that. */
-  busy(): void {
+  /** The agent is too busy for this call, which is tried again: its circuit breaker counts that. */
+  markBusy(): void {
     this.#isBusy = true;
   }
 
-  /** Call if a run is the call: the turn is that of the run. */
-  becomesRun(): void {
+  /** A run is the call: the turn is that of the run. */
+  handTurnToRun(): void {
     this.#isRun = true;
   }
 
@@ -356,16 +364,12 @@ export class AgentGate {
     if (circuit === null) return;
     const { name } = this.#input;
     if (circuit === 'open')
-      await this.#logOnce(EVENT.agentCircuitOpened, 'warn', LOG_TEXT.agentCircuitOpened(name, this.#name));
-    else await this.#logOnce(EVENT.agentCircuitClosed, 'info', LOG_TEXT.agentCircuitClosed(name, this.#name));
+      await this.#log(EVENT.agentCircuitOpened, 'warn', LOG_TEXT.agentCircuitOpened(name, this.#name));
+    else await this.#log(EVENT.agentCircuitClosed, 'info', LOG_TEXT.agentCircuitClosed(name, this.#name));
   }
 
   get #name(): string {
     return this.#agent?.name ?? '';
-  }
-
-  #logOnce(type: string, level: NewRunEvent['level'], message: string): Promise<void> {
-    return this.#log(type, level, message);
   }
 
   /** Once for `ordinal`. */

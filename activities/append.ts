@@ -14,17 +14,26 @@ type AppendDeps = Pick<ActivityDeps, 'orm' | 'temporal' | 'logger' | 'limits'>;
 /** Appends, then calls `change` in the same transaction. Does nothing if the run has ended. */
 export async function appendAnd(
   deps: AppendDeps,
-  { run_id, batch }: WithBatch,
+  input: WithBatch,
   change: (em: EntityManager) => Promise<unknown> = async () => {},
 ): Promise<Appended> {
-  const { closed, signals, tree } = await deps.orm.em.fork().transactional(async (em) => {
+  const { closed } = await appendWith(deps, input, change);
+  return { closed };
+}
+
+/** The same with the answer of `change`: null if the run has ended. */
+export async function appendWith<T>(
+  deps: AppendDeps,
+  { run_id, batch }: WithBatch,
+  change: (em: EntityManager) => Promise<T>,
+): Promise<Appended & { answer: T | null }> {
+  const { closed, signals, tree, answer } = await deps.orm.em.fork().transactional(async (em) => {
     const result = await appendEvents(em, run_id, batch);
-    if (!result.closed) await change(em);
-    return result;
+    return { ...result, answer: result.closed ? null : await change(em) };
   });
   await deliverSignals(deps, signals);
   await endTreeOverLimits(deps, tree);
-  return { closed };
+  return { closed, answer };
 }
 
 /**

@@ -10,7 +10,7 @@ import { fileIdsIn, shareFiles } from '../domain/files/run-files.ts';
 import { createChildRun, isCompleted } from '../domain/runs/children.ts';
 import { deliverSignals, startRun } from '../domain/runs/dispatch.ts';
 import { enqueueSignal } from '../domain/runs/signals.ts';
-import { appendAnd, appendOrStop } from './append.ts';
+import { appendAnd, appendOrStop, appendWith } from './append.ts';
 import type { ActivityDeps } from './deps.ts';
 
 type ChildRunActivities = Pick<RunActivities, 'createChildRun' | 'readChildOutput' | 'cancelChildRun'>;
@@ -52,17 +52,13 @@ export function childRunActivities(deps: ActivityDeps): ChildRunActivities {
       return { output };
     },
     async cancelChildRun(input) {
-      let id: string | null = null;
-      const appended = await appendAnd(deps, input, async (em) => {
-        id = await enqueueSignal(
-          em,
-          input.child_run_id,
-          { kind: 'cancel', by: null, at: new Date().toISOString(), reason: 'cancelled by the parent run' },
-          { id: uuidv7() },
-        );
-      });
+      const at = new Date().toISOString();
+      const cancel = { kind: 'cancel', by: null, at, reason: 'cancelled by the parent run' } as const;
+      const { closed, answer: id } = await appendWith(deps, input, (em) =>
+        enqueueSignal(em, input.child_run_id, cancel, { id: uuidv7() }),
+      );
       if (id !== null) await deliverSignals(deps, [id]);
-      return appended;
+      return { closed };
     },
   };
 }

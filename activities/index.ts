@@ -1,4 +1,4 @@
-/** Composes the activities, which perform all side effects; one file each. */
+/** Composes the activities, which perform all side effects. */
 import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 import { createPrices } from '../domain/spending/prices.ts';
 import type { ActivityDeps, CallDeps, ProcessDeps } from './deps.ts';

@@ -158,7 +158,7 @@ async function callNow(
 ): Promise<Invoked> {
   const kept = begun.claimed_before ? await progressOf(deps.orm.em.fork(), runId, key) : null;
   if (begun.claimed_before && kept === null && !invocation.idempotent()) {
-    invocation.gate?.unseen();
+    invocation.gate?.markOutcomeUnknown();
     throw fault(
       'communication',
       'The outcome of an earlier call is unknown, and the agent is not idempotent ' +

@@ -164,13 +164,13 @@ async function callTarget(
   if (!input.turn) return call(deps, input, target, means);
   const turn = await beginModelTurn(deps, input, input.turn);
   if ('done' in turn) {
-    gate.used(turn.done.usage);
+    gate.recordUsage(turn.done.usage);
     return turn.done;
   }
   const { open } = turn;
   const { input: given } = open.conversation;
   const result = await callAgent(deps, { ...input, input: given }, agent, means, open.call);
-  if (result.busy) gate.busy();
+  if (result.busy) gate.markBusy();
   const usage = await gate.priced(result.usage);
   const priced = { ...result, ...(usage ? { usage } : {}) };
   const ended = await endModelTurn(deps, open, agent, priced);
@@ -238,7 +238,7 @@ async function call(
       'validation',
       `The input does not fit the input_schema of ${agent.name}: ${describeViolations(inputViolations)}`,
     );
-  if (agentKind(agent) === 'workflow') return startRun(input, prepared, gate);
+  if (agentKind(agent) === 'workflow') return childRunRequest(input, prepared, gate);
   if (agentKind(agent) === 'edge') {
     const usage = await gate.priced(undefined);
     const awaits = await createWorkerJob(deps, { input, agent, key: calling.idempotencyKey, usage });
@@ -275,18 +275,18 @@ async function call(
 
 /** The run itself is the call, which has passed everything now. */
 async function enterRun({ id, version }: PinnedAgent, gate: AgentGate): Promise<Invoked> {
-  gate.becomesRun();
+  gate.handTurnToRun();
   const priced = await gate.priced(undefined);
   return { agent_id: id, agent_version: version, output: null, ...(priced ? { usage: priced } : {}) };
 }
 
 /** The caller starts the run that is the call. */
-async function startRun(
+async function childRunRequest(
   { input }: InvokeAgentInput,
   { agent, warnings, tool }: Prepared,
   gate: AgentGate,
 ): Promise<Invoked> {
-  gate.becomesRun();
+  gate.handTurnToRun();
   const priced = await gate.priced(undefined);
   return {
     agent_id: agent.id,
@@ -334,11 +334,11 @@ async function callAgent(
         ...calling,
       })
       .catch((error: unknown) => {
-        if (error instanceof Fault) gate.used(error.used);
+        if (error instanceof Fault) gate.recordUsage(error.used);
         const failure = files.storeFailure();
         throw failure === null ? namingAgent(error, agent.name) : ownFailure(failure, isIdempotent(agent));
       });
-    gate.used(result.usage);
+    gate.recordUsage(result.usage);
     isWhole = result.ask === undefined;
   } finally {
     await partial?.end({ isWhole });

@@ -1,11 +1,15 @@
 import type { RunActivities } from '../contracts/activities.ts';
+import type { TakenEvents } from '../contracts/listening.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { catchUp } from '../domain/events/inbox.ts';
 import { closeListener, openListener, takeEvents } from '../domain/events/listeners.ts';
-import { appendAnd } from './append.ts';
+import { appendAnd, appendWith } from './append.ts';
 import type { ActivityDeps } from './deps.ts';
 
 type ListenerActivities = Pick<RunActivities, 'openListener' | 'takeEvents' | 'closeListener'>;
+
+/** Of a run that has ended. */
+const NO_EVENTS: TakenEvents = { events: [], done: true, more: false };
 
 /** Row, run event and the first events are one transaction; then comes what was being stored meanwhile. */
 export function listenerActivities(deps: ActivityDeps): ListenerActivities {
@@ -13,22 +17,20 @@ export function listenerActivities(deps: ActivityDeps): ListenerActivities {
     deliverSignals(deps, await deps.orm.em.fork().transactional((em) => catchUp(em, id))).then(() => {});
   return {
     async openListener({ batch, ...input }) {
-      let opened: Awaited<ReturnType<typeof openListener>> | null = null;
-      const { closed } = await appendAnd(deps, { run_id: input.run_id, batch }, async (em) => {
-        opened = await openListener(em, input);
-      });
-      if (opened === null) return { closed, events: [], done: true, more: false, after: 0 };
+      const { closed, answer } = await appendWith(deps, { run_id: input.run_id, batch }, (em) =>
+        openListener(em, input),
+      );
+      if (answer === null) return { closed, ...NO_EVENTS, after: 0 };
       await caughtUp(input.id);
-      return { closed, ...(opened as Awaited<ReturnType<typeof openListener>>) };
+      return { closed, ...answer };
     },
     async takeEvents({ batch, ...input }) {
-      let taken: Awaited<ReturnType<typeof takeEvents>> | null = null;
-      const { closed } = await appendAnd(deps, { run_id: input.run_id, batch }, async (em) => {
-        taken = await takeEvents(em, input);
-      });
-      if (taken === null) return { closed, events: [], done: true, more: false };
+      const { closed, answer } = await appendWith(deps, { run_id: input.run_id, batch }, (em) =>
+        takeEvents(em, input),
+      );
+      if (answer === null) return { closed, ...NO_EVENTS };
       await caughtUp(input.id);
-      return { closed, ...(taken as Awaited<ReturnType<typeof takeEvents>>) };
+      return { closed, ...answer };
     },
     closeListener: ({ batch, ...input }) =>
       appendAnd(deps, { run_id: input.run_id, batch }, (em) => closeListener(em, input)),

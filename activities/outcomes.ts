@@ -37,8 +37,8 @@ export function createOutcomes(deps: { orm: MikroORM; logger: Logger }): Outcome
   return {
     add(runId, outcome) {
       const ofRun = waiting.get(runId) ?? new Map<CallOutcome, NodeJS.Timeout>();
-      const later = setTimeout(() => void store(runId, outcome), STORE_AFTER_MS).unref();
-      waiting.set(runId, ofRun.set(outcome, later));
+      const timer = setTimeout(() => void store(runId, outcome), STORE_AFTER_MS).unref();
+      waiting.set(runId, ofRun.set(outcome, timer));
     },
     of: (runId) => [...(waiting.get(runId)?.keys() ?? [])],
     stored(runId, outcomes) {

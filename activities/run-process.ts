@@ -73,8 +73,11 @@ function isJavaScript({ process, with: configured }: RunProcessInput): boolean {
 function outcome({ return: returned, process }: RunProcessInput, result: ProcessResult): Invoked {
   const { code, stderr } = result;
   if (code !== 0 && (returned === 'stdout' || returned === 'none')) {
-    const said = stderr.trim().slice(-QUOTED);
-    throw fault('runtime', `The ${process} ended with exit code ${code}${said === '' ? '' : `: ${said}`}`);
+    const stderrTail = stderr.trim().slice(-QUOTED);
+    throw fault(
+      'runtime',
+      `The ${process} ended with exit code ${code}${stderrTail === '' ? '' : `: ${stderrTail}`}`,
+    );
   }
   const { logged, warnings } = result;
   return {

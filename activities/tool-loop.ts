@@ -147,14 +147,14 @@ export async function endModelTurn(
   agent: PinnedAgent,
   result: AgentResult,
 ): Promise<Pick<Invoked, 'output' | 'turn' | 'usage' | 'warnings'>> {
-  const { turn: said, busy, output } = result;
+  const { turn: answered, busy, output } = result;
   if (busy) return { output: null, turn: { text: '', requests: [], busy } };
-  if (!said) throw new Error('the adapter gave no turn');
-  const turn: ModelTurn = { text: said.text, requests: [] };
-  const lines = transcript(conversation, call, said.text);
-  turn.requests = checkRequests(conversation.tools, said.calls, lines);
+  if (!answered) throw new Error('the adapter gave no turn');
+  const turn: ModelTurn = { text: answered.text, requests: [] };
+  const lines = transcript(conversation, call, answered.text);
+  turn.requests = checkRequests(conversation.tools, answered.calls, lines);
   const isFinal = turn.requests.length === 0;
-  const problem = isFinal ? (said.problem ?? problemOf(agent, output)) : undefined;
+  const problem = isFinal ? (answered.problem ?? problemOf(agent, output)) : undefined;
   if (problem !== undefined) turn.problem = problem;
   const warnings = [
     ...(result.warnings ?? []),
@@ -166,8 +166,8 @@ export async function endModelTurn(
     ...(result.usage ? { usage: { ...result.usage, requests: attempts } } : {}),
     ...(warnings.length > 0 ? { warnings } : {}),
   };
-  const stored = { messages: said.messages, outcome };
-  const memory = isFinal && problem === undefined ? exchange(conversation, said.text) : null;
+  const stored = { messages: answered.messages, outcome };
+  const memory = isFinal && problem === undefined ? exchange(conversation, answered.text) : null;
   return storeTurn(deps.orm.em.fork(), conversation, request.number, stored, memory);
 }
 

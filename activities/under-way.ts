@@ -90,7 +90,7 @@ export function failureOf(underWay: UnderWay, error: unknown, activity: string):
   });
 }
 
-/** Temporal has given this attempt up, so nobody hears of it. */
+/** Temporal discards the result of this attempt. */
 export function overtaken(): ApplicationFailure {
   return ApplicationFailure.create({
     type: 'Overtaken',

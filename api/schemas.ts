@@ -78,9 +78,9 @@ export const provenanceRecord = z
   })
   .meta({ id: 'Provenance', description: 'The marketplace item that this record is a copy of.' });
 
-/** Path parameter `{id}`. */
 /** Of requests that only act. */
 export const emptyBody = z.object({});
+/** Path parameter `{id}`. */
 export const idParams = z.object({ id: uuid });
 
 /** Paging parameters of every list; spread them into `query`. */

@@ -78,7 +78,7 @@ export interface RunStart {
   name: string;
   owner_id: string;
   workflow_id: string | null;
-  /** Root of the run's tree; its owner is the initiator. */
+  /** Root of the run's tree. */
   root_run_id: string;
   definition: unknown;
   input: unknown;

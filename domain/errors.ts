@@ -38,7 +38,7 @@ export interface AppErrorOptions {
   /** More members of the problem document, for clients: `{decision: …}`. */
   extra?: Record<string, unknown>;
   headers?: Record<string, string>;
-  /** Commit the transaction although the request is refused, to keep resource was written on the way. */
+  /** Commits the transaction although the request is refused, so that what was written before is kept. */
   keepsChanges?: boolean;
 }
 

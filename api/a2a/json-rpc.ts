@@ -67,7 +67,7 @@ function checkMethod(ctx: Context, rpc: Rpc): { version: WireVersion } | { error
     const sentVersion = requestedVersion(ctx);
     const problem = methodProblem(rpc.method, sentVersion);
     if (problem !== null) return { error: { code: METHOD_NOT_FOUND, message: problem } };
-    if (rpc.params === undefined && !/extendedagentcard|ExtendedAgentCard|ExtendedCard/i.test(rpc.method))
+    if (rpc.params === undefined && !/extended(agent)?card/i.test(rpc.method))
       return { error: { code: INVALID_PARAMS, message: 'params must be an object' } };
     return { version: sentVersion ?? '0.3' };
   } catch (error) {
@@ -88,7 +88,7 @@ async function answerCall(ctx: Context, rpc: Rpc, call: A2ACall, measure: Measur
     user: { isAuthenticated: true, userName: call.actor.username },
     requestedVersion: version,
   });
-  // Of what is not awaited: the codecs.
+  // Measures only the synchronous part: decoding.
   const answer = await measure(() => transport.handle({ ...rpc }, context));
   if (Symbol.asyncIterator in answer) await answerStream(ctx, rpc, call, answer);
   else if (answer.error === undefined) sendJson(ctx, 200, answer);

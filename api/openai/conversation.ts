@@ -41,9 +41,9 @@ type Schema = Record<string, unknown> | boolean | null;
 
 /**
  * What the agent gets. Language models take the messages as they are, and one that transcribes takes the
- * last recording. Others get what their input schema has
- * room for: the last text of the user, the earlier messages as `history`, all of them as `messages`, and
- * `files`. Null if the schema has no place for a text.
+ * last recording. Others get what their input schema has room for: the last text of the user, the earlier
+ * messages as `history`, all of them as `messages`, and `files`. Null if the schema has no place for a
+ * text.
  * @param workflowSchema the input schema of the workflow behind an agent of kind `workflow`
  */
 export function agentInput(

@@ -1,7 +1,7 @@
 /**
  * The body of `POST /v1/chat/completions` (OpenAI's API reference, "Create chat completion"): what
- * parameters
- * count, which have no effect, and which are refused because the answer would not be what they ask for.
+ * parameters count, which have no effect, and which are refused because the answer would not be what they
+ * ask for.
  */
 import * as z from 'zod';
 

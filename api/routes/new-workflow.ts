@@ -41,8 +41,7 @@ export const runners = z
     id: 'Runners',
     description:
       'Who may start the workflow, whatever their role: users by id or username, groups, or everyone who ' +
-      'is ' +
-      'signed in. They see its name and input schema, and of their runs input, output and state.',
+      'is signed in. They see its name and input schema, and of their runs input, output and state.',
   });
 
 export const workflowFields = { name, definition, description, visibility, tags };

@@ -1,8 +1,7 @@
 /**
  * A run's output as A2A content: one artifact. A string, or the text of a language model, becomes a text
- * part; `{text?,
- * data?, files}` becomes one part each; anything else becomes a data part. An output `{a2a: {artifacts |
- * message}}` lists its parts itself. Pure.
+ * part; `{text?, data?, files}` becomes one part each; anything else becomes a data part. An output `{a2a:
+ * {artifacts | message}}` lists its parts itself. Pure.
  */
 import type { A2AArtifact, A2APart } from './objects.ts';
 import { isRecord } from '../is-record.ts';

@@ -1,5 +1,6 @@
 /**
- * Decides a human task (docs/architecture.md#human-decisions). One transaction writes the decision, its
+ * Decides a human task (docs/architecture.md#human-decisions). This is the slow path: `decide-at-once.ts` is
+ * tried first, and comes here if it wrote nothing (docs/adr/0068). One transaction writes the decision, its
  * audit row, its event and the row of the signal, which has the decision's id; the caller delivers the signal
  * after the commit. The row is authoritative; the signal only notifies the run.
  */

@@ -1,7 +1,7 @@
 /**
  * Principals: the people a task is for, as strings that an index can look up: `id:<uuid>`, `name:<username>`,
- * `role:<role>`, `group:<name>`. A task's principals are computed when it is created; a person's at each
- * request.
+ * `role:<role>`, `group:<name>`, `team:<uuid>`. A task's principals are computed when it is created; a
+ * person's at each request.
  */
 import type { Candidates } from '../../contracts/hitl.ts';
 import type { EntityManager } from '../../db/orm.ts';

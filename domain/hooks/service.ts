@@ -106,7 +106,7 @@ export async function findOwnHook(em: EntityManager, holderId: string, id: strin
   return row ?? null;
 }
 
-/** The oldest of the holder's with this name. */
+/** The holder's with this name, oldest first, at most 10. */
 export async function findOwnHooksByName(em: EntityManager, holderId: string, name: string): Promise<Hook[]> {
   return em.execute<Hook[]>(
     `select ${COLUMNS} from inbound_hook h where h.holder_id = ? and h.name = ? order by h.id limit 10`,

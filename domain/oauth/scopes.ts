@@ -33,9 +33,8 @@ export function mayDecideBy(scope: string | null): boolean {
 }
 
 /**
- * The finer scopes that were asked for, none for who asks only for `openid`; null if there are
- * none but `hitl:decide`, which goes along with
- * roles.
+ * The finer scopes that were asked for, none for who asks only for `openid`; null if there are none but
+ * `hitl:decide`, which goes along with roles.
  */
 export function scopesIn(scope: string | null): string[] | null {
   const asked = [...new Set((scope ?? '').split(' '))].filter(isScopeText).slice(0, MAX_SCOPES);

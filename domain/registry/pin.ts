@@ -41,11 +41,10 @@ export type Share = (agentId: string, canary: Canary) => Promise<boolean> | bool
 
 /**
  * Uses the rights of `ownerId`: the holder of the workflow (its team, else its owner), or the user who
- * invokes
- * an agent directly. A name means their own agent first, then one of a team where they are a builder, then a
- * public one if the name is unique among those. In a transaction, the
- * agent cannot be deleted until it ends. Without a share the call does not go to the canary. `reader`: who is
- * told why no agent was found.
+ * invokes an agent directly. A name means their own agent first, then one of a team where they are a
+ * builder, then a public one if the name is unique among those. In a transaction, the agent cannot be
+ * deleted until it ends. Without a share the call does not go to the canary. `reader`: who is told why no
+ * agent was found.
  */
 export async function pinAgent(
   em: EntityManager,

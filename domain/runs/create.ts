@@ -149,7 +149,7 @@ const INSERT_RUN = new Prepared(`
     select coalesce((select team_id from workflow where id = ?::uuid for key share),
                     (select team_id from run where id = ?::uuid)) as team_id
   ), admitted as materialized (
-    select team_id, admit_run(?::uuid, team_id, ?::boolean, ?::jsonb) as told from place
+    select team_id, admit_run(?::uuid, team_id, ?::boolean, ?::jsonb) as admission from place
   ), inserted as (
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
@@ -164,13 +164,13 @@ const INSERT_RUN = new Prepared(`
            coalesce((select charged from run where id = ?::uuid), '{}') || ?::uuid[],
            coalesce(?::uuid, (select budget_id from run where id = ?::uuid)),
            admitted.team_id, coalesce((select by_grant from run where id = ?::uuid), ?::boolean), ?, ?
-      from admitted where told -> 'quota' is null
+      from admitted where admission -> 'quota' is null
     on conflict do nothing returning id, owner_id, workflow_id, created_at
   ), rated as (
     insert into run_rate as r (holder_id, minute, stripe, runs)
     select c.holder, c.minute, pg_backend_pid() % 64, 1
       from inserted, admitted,
-           jsonb_to_recordset(told -> 'counts') as c (holder uuid, minute timestamptz)
+           jsonb_to_recordset(admission -> 'counts') as c (holder uuid, minute timestamptz)
     on conflict (holder_id, minute, stripe) do update set runs = r.runs + 1
   ), counted as (
     insert into run_hour_change (run_id, owner_id, workflow_id, change, at)
@@ -186,7 +186,7 @@ const INSERT_RUN = new Prepared(`
       from inserted, json_to_recordset(?::json)
              as e (seq int, key text, type text, at timestamptz, level text, message text, data json)
   )
-  select i.id, case when admitted.told -> 'quota' is not null then admitted.told end as refusal,
+  select i.id, case when admitted.admission -> 'quota' is not null then admitted.admission end as refusal,
          case when i.id is not null then pg_notify('run_event', i.id::text) end
     from admitted left join inserted i on true`);
 

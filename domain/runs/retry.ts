@@ -11,7 +11,7 @@ import { continueWith, Places, type Checkpoint, type Place } from './retry-place
 import { decisionsToAsk } from './retry-decisions.ts';
 import { readRetrySource, type RetrySource } from './retry-source.ts';
 import { mayChangeRetry, maySteer } from './rights.ts';
-import { getRunnable, mayRunWorkflow } from './runnable.ts';
+import { getRunnable, requireRunnable } from './runnable.ts';
 
 export interface RetryOptions {
   /** Of the run's workflow. Default: that of the run. */
@@ -93,7 +93,7 @@ async function revisionOf(
   if (source.workflow_id === null)
     throw conflict('no_workflow', 'The run has no workflow, so it has no other revision.');
   const workflow = await getRunnable(em, actor, source.workflow_id, revision);
-  mayRunWorkflow(workflow);
+  requireRunnable(workflow);
   return {
     workflow_revision: workflow.revision,
     definition: workflow.definition,

@@ -101,7 +101,7 @@ export function errorForRunner(actor: Actor, workflow: Runnable, error: unknown)
 }
 
 /** @throws 422 with the definition's problems */
-export function mayRunWorkflow(workflow: Runnable): void {
+export function requireRunnable(workflow: Runnable): void {
   if (workflow.runnable) return;
   const blocking = workflow.problems.filter(
     ({ severity }) => severity === (workflow.valid ? 'unsupported' : 'error'),

@@ -20,7 +20,7 @@ import { getRun } from './queries.ts';
 import { commandOutcome, mayCommand, type CommandKind } from './rights.ts';
 import { OPEN_COMMAND } from './row.ts';
 import { runName } from './run-name.ts';
-import { errorForRunner, mayRunWorkflow, type Runnable } from './runnable.ts';
+import { errorForRunner, requireRunnable, type Runnable } from './runnable.ts';
 import { enqueueSignal } from './signals.ts';
 
 /**
@@ -52,7 +52,7 @@ export async function runWorkflow(
     throw more.by_grant === true ? errorForRunner(actor, workflow, error) : error;
   };
   try {
-    mayRunWorkflow(workflow);
+    requireRunnable(workflow);
   } catch (error) {
     refuse(error);
   }

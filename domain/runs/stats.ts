@@ -1,4 +1,4 @@
-/** Statistics of runs: counts by hour or day of the runs that the caller may see. */
+/** Statistics of runs: counts by hour or day of the runs that the caller owns; for admins of all runs. */
 import { utcTime } from '../../contracts/instant.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, Conditions } from '../../db/sql.ts';

@@ -71,11 +71,10 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Upload a file of up to 100 MiB',
       description:
         'Raw: the body is the file, `Content-Type` is its media type, and the name is in the query or in ' +
-        '`Content-Disposition`. ' +
-        'Or `multipart/form-data` with one file part and the optional fields `name`, `media_type` and ' +
-        '`visibility`. ' +
-        'Files are private by default. Without `human_task` it needs the role builder. ' +
-        'Repeating an `Idempotency-Key` with the same bytes returns the first file again.',
+        '`Content-Disposition`. Or `multipart/form-data` with one file part and the optional fields ' +
+        '`name`, `media_type` and `visibility`. Files are private by default. Without `human_task` it ' +
+        'needs the role builder. Repeating an `Idempotency-Key` with the same bytes returns the first ' +
+        'file again.',
       tags,
       role: 'approver',
       inTeams: true,

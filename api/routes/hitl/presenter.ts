@@ -146,10 +146,9 @@ export const humanTaskRecord = z
       description:
         'Why the caller cannot do the rest: for each action the `code` of the error that it would return, ' +
         'such as `initiator_excluded`, `delegated`, `not_a_candidate`, `role_required`, ' +
-        '`claimed_by_another`, ' +
-        '`already_voted`, `already_decided`, `task_expired`, `task_cancelled`, `run_finished`. ' +
-        '`already_claimed` means by the caller; `no_other_candidate` means that there is nobody to ' +
-        'delegate to.',
+        '`claimed_by_another`, `already_voted`, `already_decided`, `task_expired`, `task_cancelled`, ' +
+        '`run_finished`. `already_claimed` means by the caller; `no_other_candidate` means that there is ' +
+        'nobody to delegate to.',
     }),
     comments: z.array(commentRecord).meta({ description: 'The latest 100, oldest first.' }),
     decision: decisionRecord.nullable(),

@@ -61,8 +61,7 @@ const filters = {
     .meta({
       description:
         '`mine`: undecided tasks that the caller can decide now. `candidate`: also their tasks that wait ' +
-        'for ' +
-        'others or that they may not decide. `all`: the tasks of all users, for admins only.',
+        'for others or that they may not decide. `all`: the tasks of all users, for admins only.',
     }),
   status: z
     .string()
@@ -197,9 +196,9 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'decideHumanTask',
       summary: 'Decide a human task or vote on it',
       description:
-        'If the state does not permit a decision (already decided, expired, cancelled, claimed by ' +
-        'another user, ' +
-        'already voted), `decision` of the problem has the winning decision, or null if there is none.',
+        'If the state does not permit a decision (already decided, expired, cancelled, claimed by another ' +
+        'user, already voted), `decision` of the problem has the winning decision, or null if there is ' +
+        'none.',
       tags,
       role: 'approver',
       inTeams: true,

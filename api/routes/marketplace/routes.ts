@@ -154,12 +154,10 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       summary: "Install a copy of an item in the caller's registry, or in that of a team",
       description:
         'Bind required secrets to own secrets explicitly; equal names are not bound automatically. ' +
-        'Unbound secrets remain `<UNBOUND:NAME>`, which no call resolves. ' +
-        "A workflow's agents are reused if the caller may use them, else installed from their items; " +
-        '`missing` lists what is unavailable. ' +
-        "If the caller already has a copy of the same publisher's same content, that copy is returned " +
-        '(200), ' +
-        'with agents that have become available since.',
+        "Unbound secrets remain `<UNBOUND:NAME>`, which no call resolves. A workflow's agents are reused " +
+        'if the caller may use them, else installed from their items; `missing` lists what is ' +
+        "unavailable. If the caller already has a copy of the same publisher's same content, that copy is " +
+        'returned (200), with agents that have become available since.',
       tags,
       role: 'builder',
       inTeams: true,

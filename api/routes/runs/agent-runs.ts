@@ -29,9 +29,8 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Invoke an agent, which starts a run',
       description:
         'Invoking an agent of type `workflow` starts a run of that workflow. Any other agent gets a run ' +
-        'with ' +
-        "`workflow_id: null` and the agent's name as `workflow_name`. " +
-        'With `Prefer: wait=N` the response waits up to N seconds (at most 60) for the run to end.',
+        "with `workflow_id: null` and the agent's name as `workflow_name`. With `Prefer: wait=N` the " +
+        'response waits up to N seconds (at most 60) for the run to end.',
       tags: ['agents'],
       role: 'builder',
       inTeams: true,
@@ -47,8 +46,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
           .meta({
             description:
               'A semantic version, a range, or `draft` (owner and admins only). Default: the highest ' +
-              'published ' +
-              'version, else the highest deprecated one, else the draft.',
+              'published version, else the highest deprecated one, else the draft.',
           }),
         session: text({ min: 1, max: MAX_SESSION_ID })
           .optional()
@@ -63,8 +61,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
           .meta({
             description:
               "Whether those who follow the run see the agent's output while it grows. Default: the " +
-              "agent's " +
-              '`capabilities_streaming`.',
+              "agent's `capabilities_streaming`.",
           }),
         budget: budgetSchema.optional().meta({ description: 'Of the run with all runs that it starts.' }),
       }),

@@ -131,7 +131,7 @@ const retryBody = z.object({
   }),
 });
 
-/** What others need the role builder for: 403 comes before 404 for those who have it nowhere. */
+/** Turns 404 into 403 for callers who are builders nowhere. */
 async function roleFirst<T>(actor: Actor, found: Promise<T>): Promise<T> {
   try {
     return await found;
@@ -410,7 +410,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
         const { id } = c.params;
         const reason = c.body.reason ?? null;
         c.afterCommit(() => deps.temporal.terminate(id, reason ?? 'terminated by an admin'));
-        if (!(await isLeftAtTemporal(deps, await getRun(c.em, c.actor, id)))) {
+        if (!(await isOrphaned(deps, await getRun(c.em, c.actor, id)))) {
           const signals = await terminateRun(c.em, c.actor, id, reason);
           c.afterCommit(async () => void (await deliverSignals(deps, signals)));
         }
@@ -449,14 +449,12 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
   ];
 }
 
-/** An execution ends within moments of its run, unless it never comes so far as to notice that. */
-const LEFT_MS = 10_000;
+/** An execution normally closes within moments of its run; after this it counts as orphaned. */
+const ORPHANED_AFTER_MS = 10_000;
 
-async function isLeftAtTemporal(
-  { temporal }: AppDeps,
-  run: Pick<RunRow, 'id' | 'finished_at'>,
-): Promise<boolean> {
-  if (run.finished_at === null || Date.now() - new Date(run.finished_at).getTime() < LEFT_MS) return false;
+async function isOrphaned({ temporal }: AppDeps, run: Pick<RunRow, 'id' | 'finished_at'>): Promise<boolean> {
+  if (run.finished_at === null || Date.now() - new Date(run.finished_at).getTime() < ORPHANED_AFTER_MS)
+    return false;
   const status = await temporal.describe(run.id).catch((error: unknown) => {
     if (error instanceof TemporalUnavailable) return null;
     throw error;

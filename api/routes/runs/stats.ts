@@ -79,7 +79,8 @@ export function runStatsEndpoint(): Endpoint {
     operationId: 'getRunStats',
     summary: "Count the caller's runs by hour or day",
     description:
-      'Counts the runs that the list of runs shows to the caller, also those that are removed by now. ' +
+      "Counts the caller's own runs, for admins everybody's, also those that are removed by now. Runs of " +
+      "the caller's teams that others have started are not among them. " +
       `Hours and days are those of UTC. At most ${MAX_BUCKETS.hour} hours or ${MAX_BUCKETS.day} days, and ` +
       `${MAX_ALL_BUCKETS} of all series together.`,
     tags: ['runs'],

@@ -63,14 +63,13 @@ function transferEndpoint({ orm, encryption, env }: AppDeps): Endpoint {
     summary: "Transfer a user's property to another user",
     description:
       'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, and undecided ' +
-      'human tasks the new assignee. Tasks of A2A, conversations with agents, sets of `apply` and chats of ' +
-      'workflows go along. Secrets are copied; if the new owner has a different secret of the ' +
-      'same name, the copy gets a new name, and agents and workflows are updated to use it. 409 ' +
+      'human tasks the new assignee. Tasks of A2A, conversations with agents, sets of `apply` and chats ' +
+      'of workflows go along. Secrets are copied; if the new owner has a different secret of the same ' +
+      'name, the copy gets a new name, and agents and workflows are updated to use it. 409 ' +
       '`limit_reached` if the new owner would have more than a quota allows. Workflows, live runs, ' +
-      'webhooks ' +
-      'and secrets change at once; agents, ended runs and files may follow: 202, and `GET` says how far it ' +
-      'came. The same request again changes nothing; another one of these users is 409 `transfer_running` ' +
-      'until the end.',
+      'webhooks and secrets change at once; agents, ended runs and files may follow: 202, and `GET` says ' +
+      'how far it came. The same request again changes nothing; another one of these users is 409 ' +
+      '`transfer_running` until the end.',
     tags: ['users'],
     role: 'admin',
     params: idParams,

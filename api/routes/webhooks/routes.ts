@@ -98,13 +98,11 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Subscribe a URL to the events that the caller may see',
       description:
         'Each event is POSTed as a CloudEvent 1.0 (structured JSON), signed as Standard Webhooks ' +
-        '(`webhook-id`, `webhook-timestamp`, `webhook-signature`), in order and one at a time. ' +
-        'Any response but 2xx within 15 s is retried for 24 hours, with pauses that double up to an hour. ' +
-        'A 410, or three deliveries in a row that were given up, disable the webhook. ' +
-        'The URL must be https, unless EGRESS_ALLOW lists its host. Private addresses and the ' +
-        "installation's " +
-        'own servers are rejected immediately, and names that resolve to them at delivery. ' +
-        'Redirects are not followed.',
+        '(`webhook-id`, `webhook-timestamp`, `webhook-signature`), in order and one at a time. Any ' +
+        'response but 2xx within 15 s is retried for 24 hours, with pauses that double up to an hour. A ' +
+        '410, or three deliveries in a row that were given up, disable the webhook. The URL must be ' +
+        "https, unless EGRESS_ALLOW lists its host. Private addresses and the installation's own servers " +
+        'are rejected immediately, and names that resolve to them at delivery. Redirects are not followed.',
       tags,
       role: 'approver',
       inTeams: true,

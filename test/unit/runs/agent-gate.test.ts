@@ -33,6 +33,6 @@ test('a failed call books nothing, unless its end is unknown: then what it has r
   gate.holds = true;
   expect(await gate.spent(failed)).toEqual({ costUsd: 0, tokens: 0 });
   expect(await gate.spent(fault('timeout', 'Too late'))).toEqual({ costUsd: null, tokens: null });
-  gate.unseen();
+  gate.markOutcomeUnknown();
   expect(await gate.spent(failed)).toEqual({ costUsd: null, tokens: null });
 });

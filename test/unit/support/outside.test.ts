@@ -1,7 +1,6 @@
 /**
- * The run names each suite that it skips because data is missing, and `.ci/run` counts such a suite as failed
- * where
- * the data exists.
+ * The run names each suite that it skips because data is missing, and `.ci/run` counts such a suite as
+ * failed where the data exists.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
