@@ -2354,3 +2354,4 @@ create table write_pause (
 -- function void_decision_links() returns trigger
 -- function vote_holders(p_delegations jsonb, p_words text[]) returns SETOF uuid
 -- function waits_for_people(status text, waiting_on jsonb) returns jsonb
+-- function without_voters(p_task uuid, p_people json) returns json

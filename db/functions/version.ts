@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611292107;
-export const functionsDigest = '422908b5fff6b742e2898a523aefcfed9697bab54355f4817fef3dbc6058c709';
+export const functionsVersion = 202611292248;
+export const functionsDigest = '26f86304c9f0b8c3d9d26acafcaf1827a93b88d1388d97628cd6ba482178d12b';

@@ -136,8 +136,7 @@ const LAPSED_PEOPLE =
 const LAPSED = `case
   when t.claimed_by is null and t.delegations = '{}' or not ${isOneOf('t.status', UNDECIDED)} then '[]'
   when t.quorum is null then ${LAPSED_PEOPLE}
-  else (select coalesce(json_agg(p.id), '[]') from json_array_elements_text(${LAPSED_PEOPLE}) p (id)
-         where not ${hasVotedOnTask('p.id::uuid')}) end`;
+  else without_voters(t.id, ${LAPSED_PEOPLE}) end`;
 
 // `is_public` is no `exists`, for which a list could read all workflows at once.
 const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant,
