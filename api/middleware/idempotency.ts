@@ -2,6 +2,7 @@
  * `Idempotency-Key`: stores the first response in the transaction of the change itself, so the two cannot
  * diverge.
  */
+import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { withoutEnd } from '../../contracts/text-end.ts';
 import type { Context } from 'koa';
 
@@ -58,25 +59,11 @@ export function idempotencyScope(
 function canonical(body: Buffer): string {
   const text = body.toString('utf8');
   try {
-    return JSON.stringify(sortKeys(JSON.parse(text || '{}')));
+    return canonicalJson(JSON.parse(text || '{}'));
   } catch {
     // Not JSON: compare the raw bytes.
     return text;
   }
-}
-
-function sortKeys(value: unknown): unknown {
-  if (Array.isArray(value)) {
-    return value.map(sortKeys);
-  }
-  if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(
-      Object.entries(value)
-        .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        .map(([key, entry]) => [key, sortKeys(entry)]),
-    );
-  }
-  return value;
 }
 
 type Claim = { taken: boolean; body: string | null } & (
