@@ -74,6 +74,8 @@ export interface ApplyContext {
   checkKind(kind: ResourceKind): void;
   /** @throws 403 for a machine client: none may bind or unbind sources */
   checkPerson(): void;
+  /** @throws 403 for a client or token that may see less than the user, to whom webhooks send everything */
+  checkUnlimited(): void;
   /** @throws 422 for an address to which nothing may be delivered */
   checkAddress(url: string): Promise<void>;
   /** What the definitions of workflows take from elsewhere, by the workflow's name. */

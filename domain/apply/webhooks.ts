@@ -32,6 +32,7 @@ export const webhookApplier: Applier<WebhookResource, Webhook> = {
   },
   async create(context, resource) {
     const { em, actor, encryption, limits } = context;
+    context.checkUnlimited();
     await context.checkAddress(resource.url);
     const secret = await valueOf(context, resource);
     if (secret === null) {
@@ -51,13 +52,15 @@ export const webhookApplier: Applier<WebhookResource, Webhook> = {
     return id;
   },
   async update(context, webhook, resource) {
+    context.checkUnlimited();
     const { url, types, description, active } = resource;
     const secret = (await valueOf(context, resource)) ?? undefined;
     const changes = { url, types, description, active, secret };
     if (await updateWebhook(context.em, context.encryption, webhook, changes)) context.due.add(webhook.id);
   },
-  async archive({ em, encryption }, webhook) {
-    if (webhook.active) await updateWebhook(em, encryption, webhook, { active: false });
+  async archive(context, webhook) {
+    context.checkUnlimited();
+    if (webhook.active) await updateWebhook(context.em, context.encryption, webhook, { active: false });
   },
 };
 

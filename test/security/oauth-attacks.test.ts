@@ -383,6 +383,45 @@ describe('a client', () => {
     expect((await (await tokenFor('admin')).post('/webhooks', { url })).status).toBe(201);
   });
 
+  test('with fewer roles than its user makes and changes no webhooks by a set of resources', async () => {
+    const boss = await app.createUser({ roles: ['admin'] });
+    const asBoss = await app.as(boss);
+    const flow = await authorize(app, await pageOf(boss), { scope: 'builder' });
+    const limited = createClient(app.url, (await redeem(app, flow)).body.access_token);
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const scopes = ['workflows:write', 'webhooks:write'];
+    const token = (await asBoss.post('/users/me/tokens', { name: 'ci', scopes, expires_at })).body.token;
+    // A client stores no secrets, but a credential of an agent becomes one, and the record has its name.
+    const agent = await limited.post('/agents', {
+      name: 'holder',
+      type: 'api',
+      version: '1.0.0',
+      visibility: 'private',
+      configuration: { headers: { 'X-API-Key': `whsec_${Buffer.alloc(32, 7).toString('base64')}` } },
+    });
+    const secret: string = agent.body.configuration.headers['X-API-Key'];
+    const url = 'https://receiver.example.com/hook';
+    const webhook = { kind: 'webhook', name: 'all', url, secret };
+    const evil = { ...webhook, url: 'https://evil.example.com/hook' };
+    const apply = (client: Client, resources: object[], more: object = {}) =>
+      client.post('/apply', { set: 'boss', resources, ...more });
+
+    const clients = [limited, createClient(app.url, token)];
+    for (const client of clients) {
+      const { status, body } = await apply(client, [webhook]);
+      expect([status, body.problems]).toMatchObject([422, [{ kind: 'webhook', code: 'client_limited' }]]);
+    }
+    expect((await apply(asBoss, [webhook])).status).toBe(200);
+    for (const client of clients) {
+      const { status, body } = await apply(client, [evil]);
+      expect([status, body.problems]).toMatchObject([422, [{ kind: 'webhook', code: 'client_limited' }]]);
+      expect((await apply(client, [webhook])).body.plan).toMatchObject([{ action: 'unchanged' }]);
+      const pruned = await apply(client, [], { prune: true, dry_run: true });
+      expect([pruned.status, pruned.body.code]).toEqual([403, 'client_limited']);
+    }
+    expect((await asBoss.get(`/webhooks?owner_id=${boss.id}`)).body).toMatchObject([{ url, active: true }]);
+  });
+
   test('cannot create credentials, end sessions, approve devices or set secrets', async () => {
     const { body } = await redeem(app, await authorize(app, page));
     const client = createClient(app.url, body.access_token);

@@ -20,6 +20,7 @@ import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { pageQuery, uuid } from '../../schemas.ts';
 import { requireScope } from '../../scopes.ts';
+import { checkUnlimited } from '../webhooks/routes.ts';
 import { appliedRecord, applyBody, planRecord, presentApplied, resourcesOf, setName } from './schemas.ts';
 
 const tags = ['apply'];
@@ -88,6 +89,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
             baseUrl: deps.env.BASE_URL,
             checkKind,
             checkPerson: () => checkPerson(claimsOf(c.ctx)),
+            checkUnlimited: () => checkUnlimited(c),
             checkAddress: (url) => deps.deliveryAddresses.check(url),
             due,
             fetched: c.prepared ?? new Map(),

@@ -337,7 +337,7 @@ function tagOf(webhook: z.input<typeof webhookRecord>): string {
 }
 
 /** A webhook receives all that its owner may see. @throws 403 for an OAuth client that may see less */
-function checkUnlimited({ actor }: Pick<EndpointContext, 'actor'>): void {
+export function checkUnlimited({ actor }: Pick<EndpointContext, 'actor'>): void {
   const lacks = actor.scopes?.includes('events:read') === false || actor.scopes?.includes('admin') === false;
   if (actor.client?.limited !== true && !lacks) return;
   throw forbidden(
