@@ -145,7 +145,8 @@ export const validate = commandOfMany({
   brief: 'Check definitions without a server; exits with 3 if one is not valid',
   details:
     'Uses the validator of the server. Names of agents are not looked up. Functions and schemas from ' +
-    'elsewhere are not fetched, which a warning says. With --server the server checks, and does both.',
+    'elsewhere are not fetched, which a warning says. With --server the server checks, and does both, but ' +
+    'sends no secrets: it warns of what needs one.',
   flags: { server: flag('Let the server check: also names of agents, and what is fetched') },
   many: { placeholder: 'FILE', brief: 'A definition of YAML or JSON, - for standard input', minimum: 1 },
   run: async (cli, { server }, files) => {

@@ -22,8 +22,11 @@ export interface FetchedResources {
 
 interface Source {
   fetcher: ResourceFetcher;
-  /** A secret of the workflow's owner, for the authentication of a catalog. */
-  secret: (name: string) => Promise<string | null>;
+  /**
+   * A secret of the workflow's owner, for the authentication of a catalog. Null: nothing is saved, so no
+   * secret is sent, and what needs one is not fetched.
+   */
+  secret: ((name: string) => Promise<string | null>) | null;
 }
 
 interface FetchLimits {
@@ -77,6 +80,11 @@ export class ResourceSession {
       const missing = references.resources.filter((reference) => !failed.has(keyOf(reference)));
       if (missing.length === 0) break;
       await inParallel(missing, AT_ONCE, async (reference) => {
+        if (this.#source.secret === null && readsSecrets(policyOf(reference, definition))) {
+          failed.add(keyOf(reference));
+          problems.push(unfetchedProblem(reference));
+          return;
+        }
         const old = former.find((resource) => keyOf(resource) === keyOf(reference));
         try {
           if (addresses.add(reference.url).size > OF_DEFINITION.resources)
@@ -126,7 +134,7 @@ export class ResourceSession {
     const timeoutMs = this.#deadline - Date.now();
     if (timeoutMs <= 0) throw fault('timeout', `what was fetched before it took ${timeMs / 1000} s`);
     const secret = async (name: string): Promise<string | null> =>
-      declared.includes(name) ? this.#source.secret(name) : null;
+      declared.includes(name) ? ((await this.#source.secret?.(name)) ?? null) : null;
     const fetched = await this.#source.fetcher.fetch({
       url,
       authentication: await evaluated(authentication, declared, secret),
@@ -166,6 +174,12 @@ function policyOf({ authentication }: ResourceReference, definition: Record<stri
   const name = own(authentication, 'use');
   if (typeof name !== 'string') return authentication;
   return own(own(own(definition, 'use'), 'authentications'), name);
+}
+
+/** Whether a policy reads secrets: by an expression, or by `use` in its scheme. */
+function readsSecrets(policy: unknown): boolean {
+  if (JSON.stringify(policy ?? null).includes('${')) return true;
+  return isRecord(policy) && Object.values(policy).some((scheme) => own(scheme, 'use') !== undefined);
 }
 
 function declaredSecrets(definition: Record<string, unknown>): string[] {
@@ -224,6 +238,13 @@ function changedProblem({ pointer, url }: ResourceReference, old: Resource, dige
     message: `${url} has changed since the last revision: ${short(old.digest)} is now ${short(digest)}`,
     severity: 'warning',
   };
+}
+
+function unfetchedProblem({ pointer, url }: ResourceReference): Problem {
+  const message =
+    `${url} was not fetched, because its authentication reads a secret: ` +
+    'it is fetched and checked when the definition is saved';
+  return { pointer, code: 'resource_not_checked', message, severity: 'warning' };
 }
 
 function failedProblem(

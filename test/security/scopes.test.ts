@@ -51,7 +51,7 @@ const FREE_FOR_CLIENTS: Readonly<Record<string, string>> = {
   revokeToken: 'ends a token of its own',
   postUserInfo: 'reads only, by a form',
   deleteSession: 'ends the session of a cookie, which no client has',
-  validateWorkflow: 'stores nothing',
+  validateWorkflow: 'stores nothing, and sends no secrets',
 };
 
 test('each change that viewers may make says what an OAuth client needs for it', () => {

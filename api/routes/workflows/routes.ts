@@ -190,7 +190,9 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       scope: 'workflows:read',
       audit: false,
       summary: 'Validate a definition without saving it',
-      description: YAML_TEXT,
+      description:
+        `${YAML_TEXT} Secrets are not sent: a function or schema from elsewhere whose authentication reads ` +
+        'one is not fetched, with the warning `resource_not_checked`.',
       tags,
       role: 'viewer',
       body: z.object({ definition, name: name.optional() }),
@@ -201,7 +203,8 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         const { name: called = 'workflow', ...body } = c.body;
         const sent = c.measure(() => writtenDefinition(body.definition, c.yaml));
-        const session = createSession(deps, c.em, c.actor.id);
+        // Anybody may have written the definition, as when somebody opens it in the editor.
+        const session = new ResourceSession({ fetcher: deps.resources, secret: null });
         const { definition: given } = sent;
         const fetched = await session.fetchFor(given, called, undefined, c.measure);
         const checked = await checkDefinition(c.em, c.actor.id, given, called, fetched, c.measure);

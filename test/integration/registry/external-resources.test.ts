@@ -232,6 +232,49 @@ test('a catalog is read with the secret of the owner, which is nowhere else', as
   expect(body.problems).toEqual([expect.objectContaining({ code: 'resource_refused' })]);
 });
 
+test('validating sends no secret, and warns of what it does not fetch for that', async () => {
+  const value = 'the-token-of-the-catalog';
+  const owner = await app.createUser({ roles: ['builder'] });
+  const asOwner = await app.as(owner);
+  await asOwner.put('/secrets/CATALOG_TOKEN', { value });
+  const validated = (authentication: object, more: object = {}) =>
+    asOwner.post('/workflows/validate', {
+      definition: definition({
+        use: {
+          secrets: ['CATALOG_TOKEN'],
+          catalogs: { team: { endpoint: { uri: 'https://team.test/guarded', authentication } } },
+          ...more,
+        },
+      }),
+    });
+  const bySecret = { bearer: { use: 'CATALOG_TOKEN' } };
+  for (const reply of [
+    await validated(bySecret),
+    await validated({ bearer: { token: '${ $secrets.CATALOG_TOKEN }' } }),
+    await validated({ use: 'named' }, { authentications: { named: bySecret } }),
+  ])
+    expect([reply.status, reply.body]).toEqual([
+      200,
+      {
+        valid: true,
+        runnable: true,
+        problems: [
+          {
+            pointer: '/do/0/twice/call',
+            code: 'resource_not_checked',
+            message: expect.stringContaining('because its authentication reads a secret'),
+            severity: 'warning',
+          },
+        ],
+      },
+    ]);
+  expect(server.seen).toEqual([]);
+  // What is written in the definition is no secret of the caller.
+  const written = await validated({ bearer: { token: value } });
+  expect(written.body.problems).toEqual([expect.objectContaining({ code: 'literal_secret' })]);
+  expect(server.seen).toHaveLength(1);
+});
+
 test('an expression of an authentication that takes long is refused soon', async () => {
   const password = '${ ("é" * 7000000) as $x | [range(100000) | $x | length] | add | tostring }';
   const authentication = { basic: { username: 'me', password } };
