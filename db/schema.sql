@@ -392,7 +392,9 @@ create table auth_session (
   ends_at timestamp with time zone not null default (now() + '90 days'::interval),
   awaits_second_factor boolean not null default false,
   openid jsonb,
+  second_factor text,
   constraint auth_session_pkey PRIMARY KEY (id),
+  constraint auth_session_second_factor_check CHECK ((second_factor = ANY (ARRAY['own'::text, 'issuer'::text]))),
   constraint auth_session_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES user_identity(id) ON DELETE CASCADE,
   constraint auth_session_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES oauth_client(id) ON DELETE CASCADE,
   constraint auth_session_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE

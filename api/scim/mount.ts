@@ -6,7 +6,6 @@ import type { Context, Middleware } from 'koa';
 import * as z from 'zod';
 
 import { isRecord } from '../../contracts/is-record.ts';
-import type { EntityManager } from '../../db/orm.ts';
 import { writeAudit, type AuditData, type AuditOrigin } from '../../domain/audit/write.ts';
 import { getIssuer, type Issuer } from '../../domain/identity/issuers.ts';
 import { unmeasured, type Measure } from '../../domain/measure.ts';
@@ -26,6 +25,7 @@ import {
   getScimUser,
   listScimUsers,
   replaceScimUser,
+  type Provisioning,
   type ScimPage,
 } from '../../domain/scim/users.ts';
 import type { ScimUser } from '../../domain/scim/user-rows.ts';
@@ -45,11 +45,8 @@ const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp';
 const LIST_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:ListResponse';
 const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error';
 
-interface Call {
+interface Call extends Provisioning {
   ctx: Context;
-  em: EntityManager;
-  issuer: Issuer;
-  origin: AuditOrigin;
   /** `https://…/scim/v2` */
   base: string;
   body: unknown;
@@ -86,7 +83,8 @@ export function scimMiddleware(deps: AppDeps): Middleware {
         if (ctx.method !== 'GET')
           await em.execute('select pg_advisory_xact_lock(hashtextextended(?, 2))', [issuer.id]);
         const origin = originOfToken(ctx, issuer, token);
-        return dispatch({ ctx, em, issuer, origin, base, body, measure }, kind, id);
+        const { SECOND_FACTOR_ROLES: secondFactorRoles } = deps.env;
+        return dispatch({ ctx, em, issuer, origin, secondFactorRoles, base, body, measure }, kind, id);
       });
       send(ctx, answer);
     } catch (error) {
@@ -129,9 +127,9 @@ async function dispatch(call: Call, kind: string, id: string | undefined): Promi
 }
 
 async function users(call: Call): Promise<Answer> {
-  const { ctx, em, issuer, origin, body } = call;
+  const { ctx, em, issuer, body } = call;
   if (ctx.method === 'POST') {
-    const made = await createScimUser(em, issuer, origin, body);
+    const made = await createScimUser(call, body);
     await note(call, 'user', made.id, null, made);
     return shown(call, 'User', made, 201);
   }
@@ -143,7 +141,7 @@ async function users(call: Call): Promise<Answer> {
 }
 
 async function oneUser(call: Call, id: string): Promise<Answer> {
-  const { ctx, em, issuer, origin, body, measure } = call;
+  const { ctx, em, issuer, body, measure } = call;
   const user = await getScimUser(em, issuer, id, ctx.method !== 'GET');
   if (ctx.method === 'GET') return shown(call, 'User', user);
   checkVersion(ctx, user);
@@ -152,12 +150,12 @@ async function oneUser(call: Call, id: string): Promise<Answer> {
     case 'PATCH': {
       const wanted =
         ctx.method === 'PUT' ? body : measure(() => applyPatch(user.resource, operationsOf(body)));
-      const changed = await replaceScimUser(em, issuer, origin, user, wanted);
+      const changed = await replaceScimUser(call, user, wanted);
       await note(call, 'user', id, user, changed);
       return shown(call, 'User', changed);
     }
     case 'DELETE':
-      await deleteScimUser(em, issuer, origin, user);
+      await deleteScimUser(call, user);
       await note(call, 'user', id, user, null);
       return { status: 204 };
     default:
@@ -166,9 +164,9 @@ async function oneUser(call: Call, id: string): Promise<Answer> {
 }
 
 async function groups(call: Call): Promise<Answer> {
-  const { ctx, em, issuer, origin, body } = call;
+  const { ctx, em, issuer, body } = call;
   if (ctx.method === 'POST') {
-    const made = await putScimGroup(em, issuer, origin, null, body);
+    const made = await putScimGroup(call, null, body);
     await note(call, 'group', made.id, null, made);
     return shown(call, 'Group', made, 201);
   }
@@ -182,7 +180,7 @@ async function groups(call: Call): Promise<Answer> {
 }
 
 async function oneGroup(call: Call, id: string): Promise<Answer> {
-  const { ctx, em, issuer, origin, body, measure } = call;
+  const { ctx, em, issuer, body, measure } = call;
   const group = await getScimGroup(em, issuer, id, ctx.method !== 'GET');
   if (ctx.method === 'GET') return shown(call, 'Group', group);
   checkVersion(ctx, group);
@@ -191,12 +189,12 @@ async function oneGroup(call: Call, id: string): Promise<Answer> {
     case 'PATCH': {
       const wanted =
         ctx.method === 'PUT' ? body : measure(() => applyPatch(group.resource, operationsOf(body)));
-      const changed = await putScimGroup(em, issuer, origin, id, wanted);
+      const changed = await putScimGroup(call, id, wanted);
       await note(call, 'group', id, group, changed);
       return shown(call, 'Group', changed);
     }
     case 'DELETE':
-      await deleteScimGroup(em, issuer, origin, id);
+      await deleteScimGroup(call, id);
       await note(call, 'group', id, group, null);
       return { status: 204 };
     default:

@@ -90,6 +90,7 @@ import { Migration202611291931EventInitiators } from './202611291931-event-initi
 import { Migration202611291932FairSchedules } from './202611291932-fair-schedules.ts';
 import { Migration202611291933WithdrawnByAdmins } from './202611291933-withdrawn-by-admins.ts';
 import { Migration202611292008Delegates } from './202611292008-delegates.ts';
+import { Migration202611292250SessionFactors } from './202611292250-session-factors.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -180,6 +181,7 @@ export const migrations = [
   { name: '202611291932-fair-schedules', class: Migration202611291932FairSchedules },
   { name: '202611291933-withdrawn-by-admins', class: Migration202611291933WithdrawnByAdmins },
   { name: '202611292008-delegates', class: Migration202611292008Delegates },
+  { name: '202611292250-session-factors', class: Migration202611292250SessionFactors },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -43,16 +43,14 @@ export async function openCookieSession(
   const sid = uuidv7();
   const { by } = from;
   await em.execute(
-    `insert into auth_session (id, user_id, expires_at, idle_seconds, ends_at, awaits_second_factor, address,
-                               user_agent, cookie_hash, identity_id, issuer_sid, id_token_encrypted,
-                               authenticated_at)
+    `insert into auth_session (id, user_id, expires_at, idle_seconds, ends_at, second_factor,
+                               awaits_second_factor, address, user_agent, cookie_hash, identity_id,
+                               issuer_sid, id_token_encrypted, authenticated_at)
      values (?, ?, ${NEW_SESSION_LIMITS}, ?, ?, ?, ?, ?, ?, ?)`,
     [
       sid,
       user.id,
-      ...limitsOf(by?.has_second_factor === true ? withoutFactors(from) : from, user.id, {
-        own: by === undefined,
-      }),
+      ...limitsOf(from, user.id, { by: askedBy(by) }),
       from.ip,
       shortUserAgent(from),
       hashToken(secret),
@@ -67,8 +65,10 @@ export async function openCookieSession(
   return secret;
 }
 
-function withoutFactors(from: OpenedFrom): OpenedFrom {
-  return from.policy === undefined ? from : { ...from, policy: { ...from.policy, secondFactorRoles: [] } };
+/** Who has asked for a second factor: an issuer that may have done so has not asked for ours. */
+function askedBy(by: ByIdentity | undefined): 'own' | 'issuer' | 'nobody' {
+  if (by === undefined) return 'own';
+  return by.has_second_factor ? 'issuer' : 'nobody';
 }
 
 /** Ends a browser's session; an unknown secret ends none. */

@@ -211,6 +211,7 @@ export async function noteFactors(
   );
   if (!has) {
     await em.execute('delete from recovery_code where user_id = ?', [userId]);
+    await forgetShown(em, userId);
     await limitSessions(em, userId, neededBy);
     return null;
   }
@@ -223,9 +224,17 @@ async function lockFactors(em: EntityManager, userId: string): Promise<void> {
   await em.execute('select 1 from user_account where id = ? for no key update', [userId]);
 }
 
+/** A factor that is gone counts no more in the sessions in which it was shown. Those of issuers do. */
+async function forgetShown(em: EntityManager, userId: string): Promise<void> {
+  await em.execute(
+    `update auth_session set second_factor = null where user_id = ? and second_factor = 'own'`,
+    [userId],
+  );
+}
+
 /**
- * Leaves sessions a viewer's rights, if a role of their user needs a second factor and there is none: after
- * the last one is gone, or after a role came along. Issuers ask for second factors themselves.
+ * Leaves a viewer's rights to the sessions in which no second factor was shown, if a role of their user needs
+ * one: after the last factor is gone, and after a role came along, whoever gave it.
  */
 export async function limitSessions(
   em: EntityManager,
@@ -235,8 +244,8 @@ export async function limitSessions(
   await em.execute(
     `update auth_session s set awaits_second_factor = true
        from user_account u
-      where u.id = s.user_id and u.id = ? and not u.second_factor and u.roles && ?::text[]
-        and s.identity_id is null and s.revoked_at is null and not s.awaits_second_factor`,
+      where u.id = s.user_id and u.id = ? and u.roles && ?::text[]
+        and s.second_factor is null and s.revoked_at is null and not s.awaits_second_factor`,
     [userId, arrayLiteral(neededBy)],
   );
 }
@@ -253,6 +262,7 @@ export async function removeFactors(
   await em.execute('update user_account set second_factor = false, updated_at = now() where id = ?', [
     userId,
   ]);
+  await forgetShown(em, userId);
   await limitSessions(em, userId, neededBy);
 }
 
@@ -270,11 +280,13 @@ export async function noteVerified(
   if (by === 'factor') await endWaiting(em, userId, sid);
 }
 
+/** Notes that a factor of the account was shown in the session. */
 async function endWaiting(em: EntityManager, userId: string, sid: string): Promise<void> {
-  await em.execute('update auth_session set awaits_second_factor = false where id = ? and user_id = ?', [
-    sid,
-    userId,
-  ]);
+  await em.execute(
+    `update auth_session set awaits_second_factor = false, second_factor = coalesce(second_factor, 'own')
+      where id = ? and user_id = ?`,
+    [sid, userId],
+  );
 }
 
 /** Whether a session has a viewer's rights until its user shows a second factor, or sets up the first one. */

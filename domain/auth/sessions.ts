@@ -64,10 +64,10 @@ export interface SessionPolicy {
   secondFactorRoles: readonly Role[];
 }
 
-/** What is known of second factors when a session is opened. */
-interface FactorsSeen {
-  /** The user's own factor would have been asked for. */
-  own: boolean;
+/** Who has asked for a second factor before a session is opened. */
+interface FactorsAsked {
+  /** `own`: Cadenza, if the account has one. `issuer`: the issuer, and it was shown. */
+  by: 'own' | 'issuer' | 'nobody';
   /** The session that approved this one: both wait, or none. */
   approvedBy?: string | null;
 }
@@ -76,7 +76,7 @@ interface FactorsSeen {
 export function limitsOf(
   { policy }: OpenedFrom,
   userId: string,
-  { own, approvedBy = null }: FactorsSeen,
+  { by, approvedBy = null }: FactorsAsked,
 ): (number | string | boolean | null)[] {
   const {
     idleSeconds,
@@ -84,14 +84,21 @@ export function limitsOf(
     secondFactorRoles: roles,
   } = policy ?? { idleSeconds: SESSION_DAYS * 86_400, maxSeconds: 90 * 86_400, secondFactorRoles: [] };
   const idle = Math.min(idleSeconds, maxSeconds);
-  return [idle, idleSeconds, maxSeconds, approvedBy, arrayLiteral(roles), own, userId];
+  const asked = approvedBy === null ? by : 'nobody';
+  const factor = [approvedBy, asked, userId];
+  return [idle, idleSeconds, maxSeconds, ...factor, approvedBy, arrayLiteral(roles), asked, userId];
 }
 
-/** SQL of `expires_at, idle_seconds, ends_at, awaits_second_factor`. */
+/** SQL: the factor that the user `u` has shown, by who has asked for it, the value of its one `?`. */
+const SHOWN_FACTOR = `case ?::text when 'issuer' then 'issuer'
+  when 'own' then case when u.second_factor then 'own' end end`;
+
+/** SQL of `expires_at, idle_seconds, ends_at, second_factor, awaits_second_factor`. */
 export const NEW_SESSION_LIMITS = `now() + make_interval(secs => ?), ?, now() + make_interval(secs => ?),
+  coalesce((select a.second_factor from auth_session a where a.id = ?::uuid),
+           (select ${SHOWN_FACTOR} from user_account u where u.id = ?)),
   coalesce((select a.awaits_second_factor from auth_session a where a.id = ?::uuid),
-           (select u.roles && ?::text[] and not (u.second_factor and ?::boolean)
-              from user_account u where u.id = ?))`;
+           (select u.roles && ?::text[] and (${SHOWN_FACTOR}) is null from user_account u where u.id = ?))`;
 
 /** SQL: when a session ends that is used now. */
 export const PROLONGED = `least(now() + make_interval(secs => idle_seconds), ends_at)`;
@@ -106,15 +113,16 @@ export async function openSession(
   const { client } = from;
   const [row] = await em.execute<{ auth_time: number | null }[]>(
     `insert into auth_session
-       (id, user_id, expires_at, idle_seconds, ends_at, awaits_second_factor, address, user_agent,
-        by_password, oauth_client_id, role_limit, resource, may_decide, scopes, openid, identity_id)
+       (id, user_id, expires_at, idle_seconds, ends_at, second_factor, awaits_second_factor, address,
+        user_agent, by_password, oauth_client_id, role_limit, resource, may_decide, scopes, openid,
+        identity_id)
      values (?, ?, ${NEW_SESSION_LIMITS}, ?, ?, ?, ?, ?, ?, ?, ?::text[], ?::jsonb - 'nonce',
              (select identity_id from auth_session where id = ?::uuid))
      returning case when by_password then extract(epoch from created_at)::int end as auth_time`,
     [
       sid,
       user.id,
-      ...limitsOf(from, user.id, { own: true, approvedBy: from.approvedBy ?? null }),
+      ...limitsOf(from, user.id, { by: 'own', approvedBy: from.approvedBy ?? null }),
       from.ip,
       shortUserAgent(from),
       from.byPassword,

@@ -4,6 +4,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { ROLES, type Role } from '../../contracts/roles.ts';
 import { writeAudit, type AuditOrigin } from '../audit/write.ts';
 import { isLastLocalAdmin } from '../auth/local-admins.ts';
+import { limitSessions } from '../auth/second-factor.ts';
 import { endAllSessions } from '../auth/sessions.ts';
 import { rolesOf } from './claims.ts';
 import type { Issuer } from './issuers.ts';
@@ -25,9 +26,15 @@ export interface Settled {
 
 /**
  * Gives a user the groups of all issuers beside the local ones, and the roles if the issuer made the account.
- * The last local administrator stays one. A user without any role loses all sessions.
+ * The last local administrator stays one. A user without any role loses all sessions; a new role that needs a
+ * second factor takes effect in those that have seen one.
  */
-export async function settleAccess(em: EntityManager, userId: string, issuer: Issuer): Promise<Settled> {
+export async function settleAccess(
+  em: EntityManager,
+  userId: string,
+  issuer: Issuer,
+  secondFactorRoles: readonly Role[],
+): Promise<Settled> {
   const [user] = await em.execute<
     (Access & { managed: boolean; claim_roles: Role[]; scim_groups: string[] })[]
   >(
@@ -57,6 +64,7 @@ export async function settleAccess(em: EntityManager, userId: string, issuer: Is
     [arrayLiteral(roles), userId, arrayLiteral(roles)],
   );
   if (roles.length === 0 && user.roles.length > 0) await endAllSessions(em, userId);
+  if (roles.some((role) => !user.roles.includes(role))) await limitSessions(em, userId, secondFactorRoles);
   return { userId, before, after: { roles, groups } };
 }
 

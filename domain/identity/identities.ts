@@ -1,5 +1,6 @@
 /** The identities of a user at external issuers. */
 import { UserAccount } from '../../db/entities/user-account.ts';
+import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
 import { conflict, notFound } from '../errors.ts';
@@ -69,10 +70,18 @@ export async function linkSubject(
   return insertIdentity(em, issuer, userId, subject);
 }
 
+/** Who links an identity, in which session. */
+interface Linking {
+  userId: string;
+  sessionId: string;
+  origin: AuditOrigin;
+  secondFactorRoles: readonly Role[];
+}
+
 /** Links what the issuer has just told to the user of a live session. @throws 409; 404 if it has ended */
 export async function linkOwnIdentity(
   em: EntityManager,
-  { userId, sessionId, origin }: { userId: string; sessionId: string; origin: AuditOrigin },
+  { userId, sessionId, origin, secondFactorRoles }: Linking,
   issuer: Issuer,
   identity: IssuedIdentity,
 ): Promise<void> {
@@ -85,7 +94,7 @@ export async function linkOwnIdentity(
   if (!live) throw notFound('session');
   const id = await linkSubject(em, userId, issuer, identity.subject);
   await keepClaims(em, id, issuer, identity);
-  await auditAccess(em, origin, issuer, [await settleAccess(em, userId, issuer)]);
+  await auditAccess(em, origin, issuer, [await settleAccess(em, userId, issuer, secondFactorRoles)]);
 }
 
 /**

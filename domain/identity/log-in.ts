@@ -45,7 +45,8 @@ export async function logInByIdentity(
   if (found === null) return refused(em, from, issuer, 'no_account');
   await keepClaims(em, found.identity_id, issuer, identity);
   await followProfile(em, found.user_id, issuer, identity.claims);
-  const settled = await settleAccess(em, found.user_id, issuer);
+  const { secondFactorRoles = [] } = from.policy ?? {};
+  const settled = await settleAccess(em, found.user_id, issuer, secondFactorRoles);
   await auditAccount(em, from, issuer, found);
   await auditAccess(em, originOfOpening(from), issuer, [settled]);
   if (found.status !== 'active') return refused(em, from, issuer, 'disabled', found.user_id);

@@ -6,13 +6,11 @@ import { issueText } from '../../contracts/issue-texts.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
-import type { AuditOrigin } from '../audit/write.ts';
-import { auditAccess, settleAccess, type Settled } from '../identity/access.ts';
 import { isGroupName } from '../identity/claims.ts';
 import type { Issuer } from '../identity/issuers.ts';
 import { ScimError } from './errors.ts';
 import { compileFilter, type Attribute } from './filter.ts';
-import type { ScimPage } from './users.ts';
+import { settle, type Provisioning, type ScimPage } from './users.ts';
 
 export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group';
 const MAX_MEMBERS = 5_000;
@@ -99,13 +97,8 @@ export async function getScimGroup(
 }
 
 /** @param id of the group that is replaced; null for a new one @throws ScimError 400, 409 */
-export async function putScimGroup(
-  em: EntityManager,
-  issuer: Issuer,
-  origin: AuditOrigin,
-  id: string | null,
-  body: unknown,
-): Promise<ScimGroup> {
+export async function putScimGroup(scim: Provisioning, id: string | null, body: unknown): Promise<ScimGroup> {
+  const { em, issuer } = scim;
   const group = parseGroup(body);
   await refuseTaken(em, issuer, group, id);
   const key = id ?? uuidv7();
@@ -120,30 +113,15 @@ export async function putScimGroup(
   );
   const isRenamed = former !== undefined && former.name !== group.displayName;
   const affected = await setMembers(em, issuer, key, group, isRenamed);
-  await settleAll(em, issuer, origin, affected);
+  await settle(scim, affected);
   return getScimGroup(em, issuer, key);
 }
 
-export async function deleteScimGroup(
-  em: EntityManager,
-  issuer: Issuer,
-  origin: AuditOrigin,
-  id: string,
-): Promise<void> {
+export async function deleteScimGroup(scim: Provisioning, id: string): Promise<void> {
+  const { em } = scim;
   const members = await membersOf(em, id);
   await em.execute('delete from identity_group where id = ?', [id]);
-  await settleAll(em, issuer, origin, members);
-}
-
-async function settleAll(
-  em: EntityManager,
-  issuer: Issuer,
-  origin: AuditOrigin,
-  userIds: readonly string[],
-): Promise<void> {
-  const settled: Settled[] = [];
-  for (const userId of userIds) settled.push(await settleAccess(em, userId, issuer));
-  await auditAccess(em, origin, issuer, settled);
+  await settle(scim, members);
 }
 
 /** @returns everybody whose groups have changed, in the order of their ids */

@@ -4,11 +4,12 @@ import * as z from 'zod';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { issueText } from '../../contracts/issue-texts.ts';
+import type { Role } from '../../contracts/roles.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { AuditOrigin } from '../audit/write.ts';
 import { isLastLocalAdmin } from '../auth/local-admins.ts';
 import { endAllSessions } from '../auth/sessions.ts';
-import { auditAccess, settleAccess } from '../identity/access.ts';
+import { auditAccess, settleAccess, type Settled } from '../identity/access.ts';
 import type { Issuer } from '../identity/issuers.ts';
 import { issuedIdsOf } from '../identity/issued-names.ts';
 import { insertIdentity } from '../identity/log-in.ts';
@@ -46,6 +47,14 @@ const userBody = z.looseObject({
 });
 type UserBody = z.output<typeof userBody>;
 const MAX_EXTRA_CHARACTERS = 16_384;
+
+/** What provisions, in the caller's transaction. */
+export interface Provisioning {
+  em: EntityManager;
+  issuer: Issuer;
+  origin: AuditOrigin;
+  secondFactorRoles: readonly Role[];
+}
 
 export interface ScimPage {
   filter: string | undefined;
@@ -97,12 +106,8 @@ export async function getScimUser(
  * Creates an account, or takes up one that was removed with the same externalId.
  * @throws ScimError 400, 409
  */
-export async function createScimUser(
-  em: EntityManager,
-  issuer: Issuer,
-  origin: AuditOrigin,
-  body: unknown,
-): Promise<ScimUser> {
+export async function createScimUser(scim: Provisioning, body: unknown): Promise<ScimUser> {
+  const { em, issuer } = scim;
   const user = parseUser(body);
   await refuseTaken(em, issuer, user, null);
   const [removed] = user.externalId
@@ -116,45 +121,42 @@ export async function createScimUser(
     : [];
   const id = removed?.user_id ?? (await createAccount(em, issuer, claimsOf(issuer, user)));
   const identityId = removed?.id ?? (await insertIdentity(em, issuer, id, null));
-  await store(em, issuer, origin, { id, identityId }, { ...user, active: user.active ?? true });
+  await store(scim, { id, identityId }, { ...user, active: user.active ?? true });
   return getScimUser(em, issuer, id);
 }
 
 /** Replaces a user; without `active` the account stays as it is. @throws ScimError 400, 404, 409 */
 export async function replaceScimUser(
-  em: EntityManager,
-  issuer: Issuer,
-  origin: AuditOrigin,
+  scim: Provisioning,
   before: ScimUser,
   body: unknown,
 ): Promise<ScimUser> {
+  const { em, issuer } = scim;
   const user = parseUser(body);
   await refuseTaken(em, issuer, user, before.identity_id);
   await refuseOtherPerson(em, issuer, before.identity_id, user.externalId);
-  await store(em, issuer, origin, { id: before.id, identityId: before.identity_id }, user);
+  await store(scim, { id: before.id, identityId: before.identity_id }, user);
   return getScimUser(em, issuer, before.id);
 }
 
 /** The account is disabled and stays for its history; its user cannot log in. */
 export async function deleteScimUser(
-  em: EntityManager,
-  issuer: Issuer,
-  origin: AuditOrigin,
+  scim: Provisioning,
   { id, identity_id: identityId }: ScimUser,
 ): Promise<void> {
+  const { em } = scim;
   await setActive(em, id, false);
   await em.execute('delete from identity_group_member where user_id = ?', [id]);
   await em.execute('update user_identity set removed_at = clock_timestamp() where id = ?', [identityId]);
-  await auditAccess(em, origin, issuer, [await settleAccess(em, id, issuer)]);
+  await settle(scim, [id]);
 }
 
 async function store(
-  em: EntityManager,
-  issuer: Issuer,
-  origin: AuditOrigin,
+  scim: Provisioning,
   { id, identityId }: { id: string; identityId: string },
   user: UserBody,
 ): Promise<void> {
+  const { em } = scim;
   const {
     userName,
     externalId,
@@ -186,7 +188,17 @@ async function store(
       [email, id, email, email],
     );
   if (typeof active === 'boolean') await setActive(em, id, active);
-  await auditAccess(em, origin, issuer, [await settleAccess(em, id, issuer)]);
+  await settle(scim, [id]);
+}
+
+/** Gives users the roles and groups that they have now by the issuer, in one entry for each. */
+export async function settle(
+  { em, issuer, origin, secondFactorRoles }: Provisioning,
+  userIds: readonly string[],
+): Promise<void> {
+  const settled: Settled[] = [];
+  for (const userId of userIds) settled.push(await settleAccess(em, userId, issuer, secondFactorRoles));
+  await auditAccess(em, origin, issuer, settled);
 }
 
 /** A disabled user loses all sessions with this commit. @throws ScimError 409 for the last administrator */

@@ -139,8 +139,10 @@ async function complete(
   });
   const { link } = log;
   if (link !== null) {
+    const { SECOND_FACTOR_ROLES: secondFactorRoles } = deps.env;
     await em.transactional(async (tx) => {
-      await linkOwnIdentity(tx, { ...link, origin: originOf(ctx) }, issuer, identity);
+      const linking = { ...link, origin: originOf(ctx), secondFactorRoles };
+      await linkOwnIdentity(tx, linking, issuer, identity);
       const actor = { id: link.userId, name: null };
       await audit.write(tx, {
         action: 'linkMyIdentity',

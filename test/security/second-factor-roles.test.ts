@@ -1,0 +1,131 @@
+/**
+ * A role that needs a second factor takes effect only in sessions that have seen one, whoever gives the role
+ * and whenever: an issuer by SCIM or by the claims of a log-in elsewhere, or an administrator.
+ */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
+
+import { createClient, startTestApp, type Client, type TestApp } from '../support/app.ts';
+import { Browser, CLIENT_ID, CLIENT_SECRET, startIssuer, type TestIssuer } from '../support/issuer.ts';
+
+let app: TestApp;
+let admin: Client;
+let corp: TestIssuer;
+let scim: Client;
+
+const PASSWORD = 'correct horse battery';
+
+beforeAll(async () => {
+  app = await startTestApp({
+    env: { EGRESS_ALLOW: '127.0.0.1', SECOND_FACTOR_ROLES: 'admin' },
+    keepsCallers: 'without news',
+  });
+  admin = await app.as('admin');
+  corp = await startIssuer({ redirectUris: [`${app.url}/auth/sso/corp/callback`] });
+  const { body } = await admin.post('/identity-issuers', {
+    name: 'corp',
+    title: 'Corp',
+    issuer: corp.url,
+    client_id: CLIENT_ID,
+    client_secret: CLIENT_SECRET,
+    external_id_claim: 'sub',
+    mapping: {
+      default_roles: ['viewer'],
+      roles: [{ claim: 'groups', value: 'Chiefs', roles: ['admin'] }],
+      second_factor: { claim: 'groups', value: 'two-factors' },
+    },
+  });
+  const token = await admin.post(`/identity-issuers/${body.id}/scim-tokens`, { name: 'sync' });
+  scim = createClient(app.url, token.body.token);
+});
+afterAll(async () => {
+  await corp.close();
+  await app.close();
+});
+
+/** Logs in by the issuer. */
+async function enter(sub: string, claims: object) {
+  corp.account = { sub, ...claims };
+  const browser = new Browser();
+  await browser.follow(`${app.url}/auth/sso/corp?fresh=true`, (url) => url === `${app.url}/console/`);
+  const call = async (method: string, path: string, body?: object) => {
+    const response = await browser.visit(app.url + path, 'same-origin', {
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? null : JSON.parse(text) };
+  };
+  return { call, isAdmin: async () => (await call('GET', '/users')).status === 200 };
+}
+
+async function provisioned(sub: string): Promise<string> {
+  const schemas = ['urn:ietf:params:scim:schemas:core:2.0:User'];
+  const reply = await scim.post('/scim/v2/Users', { schemas, userName: sub, externalId: sub });
+  expect(reply.status).toBe(201);
+  return reply.body.id;
+}
+
+/** The group whose members are administrators. */
+async function setChiefs(...ids: string[]): Promise<void> {
+  const members = ids.map((value) => ({ value }));
+  const listed = await scim.get(`/scim/v2/Groups?filter=${encodeURIComponent('displayName eq "Chiefs"')}`);
+  const id = listed.body.Resources[0]?.id;
+  const group = {
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:Group'],
+    displayName: 'Chiefs',
+    members,
+  };
+  const reply =
+    id === undefined
+      ? await scim.post('/scim/v2/Groups', group)
+      : await scim.put(`/scim/v2/Groups/${id}`, group);
+  expect(reply.status).toBeLessThan(300);
+}
+
+const codeOf = (secret: string, periods: number): string =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + periods * 30_000 });
+
+test('a role by SCIM takes effect in open sessions whose issuer has asked for a second factor', async () => {
+  const id = await provisioned('s-1');
+  const bare = await enter('s-1', {});
+  const full = await enter('s-1', { groups: ['two-factors'] });
+  await setChiefs(id);
+  expect([await bare.isAdmin(), await full.isAdmin()]).toEqual([false, true]);
+  expect((await bare.call('GET', '/users/me/second-factor')).body.awaited).toBe(true);
+  // A factor that is shown here gives the role.
+  const { secret } = (await bare.call('POST', '/users/me/totp')).body;
+  expect((await bare.call('POST', '/users/me/totp/confirm', { code: codeOf(secret, -1) })).status).toBe(200);
+  expect(await bare.isAdmin()).toBe(true);
+
+  // Another change does not ask again.
+  await setChiefs();
+  await setChiefs(id);
+  expect([await bare.isAdmin(), await full.isAdmin()]).toEqual([true, true]);
+  // Without the factor, only the session for which the issuer asked for one keeps the role.
+  expect((await bare.call('DELETE', '/users/me/totp')).status).toBe(204);
+  expect([await bare.isAdmin(), await full.isAdmin()]).toEqual([false, true]);
+});
+
+test('claims of a log-in give a role to other sessions only after a second factor', async () => {
+  const bare = await enter('s-2', {});
+  const full = await enter('s-2', { groups: ['Chiefs', 'two-factors'] });
+  expect([await bare.isAdmin(), await full.isAdmin()]).toEqual([false, true]);
+});
+
+test('a session that was open before the account had its factor has not seen it', async () => {
+  const user = await app.createUser({ roles: ['builder'] });
+  await admin.patch(`/users/${user.id}`, { password: PASSWORD });
+  const open = async (): Promise<Client> => {
+    const reply = await app.anonymous.post('/auth/token', { username: user.username, password: PASSWORD });
+    return createClient(app.url, reply.body.access_token);
+  };
+  const [former, own] = [await open(), await open()];
+  const { secret } = (await own.post('/users/me/totp')).body;
+  expect((await own.post('/users/me/totp/confirm', { code: codeOf(secret, -1) })).status).toBe(200);
+  expect((await admin.patch(`/users/${user.id}`, { roles: ['admin'] })).status).toBe(200);
+  expect((await former.get('/users')).status).toBe(403);
+  expect((await own.get('/users')).status).toBe(200);
+  expect((await former.post('/users/me/verify', { code: codeOf(secret, 0) })).status).toBe(204);
+  expect((await former.get('/users')).status).toBe(200);
+});
