@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
 import { removeRestingSessions } from '../domain/conversations/sessions.ts';
+import { removeExpiredFiles } from '../domain/files/start-files.ts';
 import { beginSweep, dropEmptyPartitions, makeComingPartitions, sweep } from '../domain/retention/log.ts';
 import { removeOldRows } from '../domain/retention/old-rows.ts';
 import { removeEndedRuns, removeOldPayloads } from '../domain/retention/remove.ts';
@@ -27,17 +28,18 @@ export function removeExpiredActivity({
       const { payloads, files: contents } = await removeOldPayloads(orm.em.fork(), retentionDays);
       const sessions = await removeRestingSessions(orm.em.fork(), retentionDays);
       const old = await removeOldRows(orm.em.fork(), eventDays);
+      const expired = await removeExpiredFiles(orm.em.fork());
       // After a crash here, the sweep removes these files, since no row names them any more.
-      for (const id of [...files, ...contents]) await store.remove(id);
+      for (const id of [...files, ...contents, ...expired]) await store.remove(id);
       removed.runs += runs;
-      removed.files += files.length;
+      removed.files += files.length + expired.length;
       removed.payloads += payloads;
       removed.sessions += sessions;
       for (const [kind, count] of Object.entries(old)) rows[kind] = (rows[kind] ?? 0) + count;
-      more = runs + payloads + sessions + sumOf(old) > 0;
+      more = runs + payloads + sessions + expired.length + sumOf(old) > 0;
     }
-    if (removed.runs + removed.payloads + removed.sessions > 0)
-      logger.info(removed, 'removed expired runs, payloads and conversations');
+    if (removed.runs + removed.payloads + removed.files + removed.sessions > 0)
+      logger.info(removed, 'removed expired runs, payloads, files and conversations');
     if (sumOf(rows) > 0) logger.info(rows, 'removed old deliveries, events and counts');
     const dropped = await dropEmptyPartitions(orm.em.fork(), retentionDays);
     if (made.length + dropped.length > 0) logger.info({ made, dropped }, 'changed partitions of the log');

@@ -18,8 +18,11 @@ import type { YamlBody } from './yaml-body.ts';
 /** `person`: no token may; `none`: the operation needs no log-in, or is about the credential itself. */
 export type EndpointScope = Scope | 'person' | 'none';
 
-/** Where an operation names the workflow that a token may be restricted to. */
-export type WorkflowIn = 'workflow' | 'run' | 'query';
+/**
+ * Where an operation names the workflow that a token may be restricted to: in the path, by the run in the
+ * path, or in the query, as `workflow_id` or `workflow`.
+ */
+export type WorkflowIn = 'workflow' | 'run' | 'query' | 'workflowQuery';
 
 /** What a request writes to the audit log. */
 export interface AuditTrail {

@@ -102,7 +102,7 @@ async function workflowOf(
   ctx: Context,
   workflowIn: WorkflowIn,
 ): Promise<string | null> {
-  const id = workflowIn === 'query' ? ctx.query['workflow_id'] : ctx['params']?.id;
+  const id = namedId(ctx, workflowIn);
   if (typeof id !== 'string' || !isUuid(id)) return null;
   if (workflowIn !== 'run') return id.toLowerCase();
   const [row] = await fork().execute<{ workflow_id: string | null }[]>(
@@ -110,6 +110,17 @@ async function workflowOf(
     [id],
   );
   return row?.workflow_id ?? null;
+}
+
+function namedId(ctx: Context, workflowIn: WorkflowIn): unknown {
+  switch (workflowIn) {
+    case 'query':
+      return ctx.query['workflow_id'];
+    case 'workflowQuery':
+      return ctx.query['workflow'];
+    default:
+      return ctx['params']?.id;
+  }
 }
 
 function insufficientScope(scope: EndpointScope | undefined): AppError {

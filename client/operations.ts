@@ -1351,6 +1351,10 @@ export type File = {
   owner_name?: string | null;
   team_id: string | null;
   visibility: 'private' | 'public';
+  /** Only runs of this workflow take it, as input. */
+  workflow_id: string | null;
+  /** When it is removed, unless a run of its workflow takes it first. */
+  expires_at: string | null;
   created_at: string;
 };
 export type FileLink = {
@@ -4214,6 +4218,13 @@ export interface Operations {
        * to 25 MiB, which are private and are removed with the run.
        */
       human_task?: string | undefined;
+      /**
+       * The workflow that the caller is about to start with the file. Whoever may start it may
+       * have up to 50 files that no run has taken yet, as a runner of up to 25 MiB. They are
+       * private, only runs of the workflow take them, as input, and they are removed with the run,
+       * or after a day without one.
+       */
+      workflow?: string | undefined;
     };
     body: Blob | FormData | Uint8Array | string;
     answer: File;
@@ -5841,7 +5852,7 @@ export const OPERATIONS = {
   publishEvent: { method: 'POST', path: '/events', role: 'builder', sent: 'application/cloudevents+json' },
   listReceivedEvents: { method: 'GET', path: '/events/received', role: 'viewer' },
   getReceivedEvent: { method: 'GET', path: '/events/received/{id}', role: 'viewer' },
-  uploadFile: { method: 'POST', path: '/files', role: 'approver' },
+  uploadFile: { method: 'POST', path: '/files', role: 'viewer' },
   listFiles: { method: 'GET', path: '/files', role: 'viewer' },
   downloadFile: { method: 'GET', path: '/files/{id}', role: 'viewer', other: true },
   updateFile: { method: 'PATCH', path: '/files/{id}', role: 'viewer' },

@@ -802,18 +802,24 @@ create table file (
   team_id uuid,
   holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
   attached boolean not null default false,
+  workflow_id uuid,
+  expires_at timestamp with time zone,
   constraint file_pkey PRIMARY KEY (id),
   constraint file_size_check CHECK ((size >= 0)),
   constraint file_visibility_check CHECK ((visibility = ANY (ARRAY['private'::text, 'public'::text]))),
   constraint file_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
-  constraint file_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id)
+  constraint file_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id),
+  constraint file_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id)
 );
+CREATE INDEX file_expires ON public.file USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX file_holder ON public.file USING btree (holder_id, id DESC);
 CREATE INDEX file_owner ON public.file USING btree (owner_id, id DESC);
 CREATE INDEX file_public ON public.file USING btree (id DESC) WHERE (visibility = 'public'::text);
 CREATE INDEX file_search ON public.file USING gin (name gin_trgm_ops);
 CREATE INDEX file_sha256 ON public.file USING btree (sha256, id DESC);
 CREATE INDEX file_team ON public.file USING btree (team_id) WHERE (team_id IS NOT NULL);
+CREATE INDEX file_waiting ON public.file USING btree (owner_id, workflow_id) WHERE (expires_at IS NOT NULL);
+CREATE INDEX file_workflow ON public.file USING btree (workflow_id) WHERE (workflow_id IS NOT NULL);
 CREATE TRIGGER file_added AFTER INSERT ON public.file REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_files();
 CREATE TRIGGER file_changed AFTER UPDATE ON public.file REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_files();
 CREATE TRIGGER file_owner_id_given BEFORE UPDATE OF owner_id ON public.file FOR EACH ROW WHEN (((new.owner_id IS DISTINCT FROM old.owner_id) AND (new.owner_id IS NOT NULL))) EXECUTE FUNCTION refuse_ended_account('owner_id');

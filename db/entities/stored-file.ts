@@ -22,7 +22,12 @@ export const StoredFile = defineEntity({
     visibility: p.text().$type<Visibility>(),
     /** Stored by the platform for runs, and removed with the last run that uses it. */
     of_runs: p.boolean(),
+    /** Uploaded by a person for a run: for their decision, or for its start. */
     attached: p.boolean(),
+    /** The workflow whose runs alone take it, as input. */
+    workflow_id: p.uuid().nullable(),
+    /** When it is removed, unless such a run takes it first. */
+    expires_at: p.datetime().nullable(),
     created_at: p.datetime(),
   },
 });

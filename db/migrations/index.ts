@@ -91,6 +91,7 @@ import { Migration202611291932FairSchedules } from './202611291932-fair-schedule
 import { Migration202611291933WithdrawnByAdmins } from './202611291933-withdrawn-by-admins.ts';
 import { Migration202611292008Delegates } from './202611292008-delegates.ts';
 import { Migration202611292250SessionFactors } from './202611292250-session-factors.ts';
+import { Migration202611292230FilesForStarts } from './202611292230-files-for-starts.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -182,6 +183,7 @@ export const migrations = [
   { name: '202611291933-withdrawn-by-admins', class: Migration202611291933WithdrawnByAdmins },
   { name: '202611292008-delegates', class: Migration202611292008Delegates },
   { name: '202611292250-session-factors', class: Migration202611292250SessionFactors },
+  { name: '202611292230-files-for-starts', class: Migration202611292230FilesForStarts },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -6,6 +6,7 @@ import type { Actor } from '../auth/actor.ts';
 import { usableBy } from '../auth/ownership.ts';
 import { runsSeenBy } from '../runs/policy.ts';
 import { isHidden, showsFile } from './inside.ts';
+import { keepTaken } from './start-files.ts';
 
 const MAX_LINKED = 1_000;
 
@@ -36,23 +37,25 @@ const namedByAuthors = (file: string): string => `exists (
 
 /**
  * Records which of the files a run uses. Unknown files, and those that neither the run's owner may read nor
- * its definition names, are skipped.
+ * its definition names, are skipped. So are files for the start of a workflow, except in the input of its
+ * runs, whose workflow `inputOf` is.
  */
 export async function linkFiles(
   em: EntityManager,
-  run: { id: string; owner_id: string },
+  run: { id: string; owner_id: string; inputOf?: string | null },
   fileIds: readonly string[],
 ): Promise<void> {
   if (fileIds.length === 0) return;
   await em.execute(
     `insert into run_file (run_id, file_id)
      select ?, id from file
-       where id = any(?::uuid[])
+       where id = any(?::uuid[]) and (file.workflow_id is null or file.workflow_id = ?::uuid)
              and (${usableBy('file')} and not ${isHidden('file')} or ${namedByAuthors('file')})
        order by id for key share
      on conflict do nothing`,
-    [run.id, arrayLiteral(fileIds), run.owner_id, run.id],
+    [run.id, arrayLiteral(fileIds), run.inputOf ?? null, run.owner_id, run.id],
   );
+  if (run.inputOf) await keepTaken(em, run.id);
 }
 
 /**
@@ -88,7 +91,10 @@ export async function inheritFiles(em: EntityManager, from: string, to: string):
   );
 }
 
-/** The files that a run may read: its owner's, public ones, those its definition names, and those it uses. */
+/**
+ * The files that a run may read: its owner's, public ones, those its definition names, and those it uses. Of
+ * files for a start only the last.
+ */
 export async function readableFiles(
   em: EntityManager,
   run: { id: string; owner_id: string },
@@ -98,7 +104,8 @@ export async function readableFiles(
   const rows = await em.execute<{ id: string }[]>(
     `select f.id from file f
       where f.id = any(?::uuid[])
-        and (${usableBy('f')} and not ${isHidden('f')} or ${namedByAuthors('f')}
+        and (f.workflow_id is null
+             and (${usableBy('f')} and not ${isHidden('f')} or ${namedByAuthors('f')})
              or exists (select from run_file u where u.run_id = ? and u.file_id = f.id))`,
     [arrayLiteral(fileIds), run.owner_id, run.id, run.id],
   );

@@ -15,6 +15,7 @@ import { isFromInside, isHidden, SHOWN_FILES } from './inside.ts';
 import { filesOfRun, isOfRunSeenBy } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
+import { expiryOfNow } from './start-files.ts';
 
 export const MAX_FILE_BYTES = 100 * 1024 * 1024;
 /** An upload that has not grown for this long is dead; a content this old without a row will not get one. */
@@ -30,7 +31,9 @@ export interface NewFile {
    * The run for which the platform stores the file; it is removed together with the last run that uses it.
    */
   run_id?: string | undefined;
-  /** Whether a person has uploaded it for the run. */
+  /** The workflow for whose next run a person uploads it. */
+  workflow_id?: string | undefined;
+  /** Whether a person has uploaded it for a run. */
   attached?: boolean;
 }
 
@@ -92,8 +95,10 @@ export async function addFile(
     size: upload.size,
     sha256: upload.sha256,
     visibility: file.visibility ?? 'private',
-    of_runs: file.run_id !== undefined,
+    of_runs: file.run_id !== undefined || file.workflow_id !== undefined,
     attached: file.attached ?? false,
+    workflow_id: file.workflow_id ?? null,
+    expires_at: file.workflow_id === undefined ? null : expiryOfNow(),
     created_at: new Date(),
   });
   await em.persist(row).flush();

@@ -112,7 +112,7 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<Created
   if (run.budget) await addRunBudget(em, id, run.budget);
   // These rows refer to the run's row, so they come after it.
   const files = fileIdsIn([run.input, run.start_state]);
-  await linkFiles(em, { id, owner_id: run.owner_id }, files);
+  await linkFiles(em, { id, owner_id: run.owner_id, inputOf: run.workflow_id }, files);
   if (run.parent) await shareFiles(em, run.parent.run_id, id, files);
   if (run.retry_of) {
     await inheritFiles(em, run.retry_of, id);

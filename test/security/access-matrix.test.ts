@@ -105,6 +105,27 @@ describe('access to all operations', () => {
   });
 });
 
+/** What a file is uploaded for, with the rule of those who may. */
+const PURPOSES = [
+  ['a decision', 'human_task', accessRules['decideHumanTask'], ['task']],
+  ['a start', 'workflow', accessRules['getStartableWorkflow'], ['privateWorkflow', 'publicWorkflow']],
+] as const;
+
+test.each(PURPOSES)('a file for %s is for those who may do that', async (_what, parameter, rule, objects) => {
+  if (rule === undefined || rule === 'public') throw new Error('there is no rule');
+  const wrong: string[] = [];
+  for (const object of objects)
+    for (const person of people) {
+      const path = `/files?${parameter}=${world.ids[object]}`;
+      // Refused after all rights were checked.
+      const headers = { 'content-type': 'text/plain', 'content-encoding': 'zstd' };
+      const reply = await world.clients[person].post(path, 'x', { headers });
+      const [outcome, expected] = [outcomeOf(reply.status), expectedFor(rule, object, person)];
+      if (outcome !== expected) wrong.push(`${object} by ${person}: ${outcome}, not ${expected}`);
+    }
+  expect(wrong).toEqual([]);
+});
+
 describe('a list', () => {
   type Lists = Record<string, { hidden: ObjectName[]; open: ObjectName[]; seenBy: Person[] }>;
   const owners: Person[] = ['owner', 'admin'];

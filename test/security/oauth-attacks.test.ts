@@ -337,6 +337,7 @@ describe('a client', () => {
       await client.patch(`/files/${id}`, { visibility: 'public' }),
       await client.delete(`/files/${id}`),
       await client.post(`/files/${id}/link`, {}),
+      await client.post(`/files?workflow=${nobody}`, 'x', { headers: { 'content-type': 'text/plain' } }),
       await client.post(`/marketplace/items/${nobody}/reviews`, { rating: 1 }),
       await client.post(`/hitl/tasks/${nobody}/comments`, { comment: 'Fine.' }),
       await client.delete(`/agents/${nobody}/sessions/trip`),

@@ -110,6 +110,8 @@ describe('a token', () => {
     const run = await client.post(`/workflows/${own.id}/run`, {});
     expect(run.status).toBe(201);
     const foreign = await insertRun(app.orm, { owner: (await app.user('builder')).id });
+    const text = { headers: { 'content-type': 'text/plain' } };
+    expect((await client.post(`/files?workflow=${own.id}`, 'x', text)).status).toBe(201);
     expect((await client.get(`/workflows/${own.id}`)).status).toBe(200);
     expect((await client.get(`/runs/${run.body.id}`)).status).toBe(200);
     expect((await client.get(`/runs?workflow_id=${own.id}`)).body).toHaveLength(1);
@@ -119,6 +121,8 @@ describe('a token', () => {
       await client.get(`/runs/${foreign}`),
       await client.get(`/workflows/${other.id}`),
       await client.post(`/workflows/${other.id}/run`, {}),
+      await client.post(`/files?workflow=${other.id}`, 'x', text),
+      await client.post('/files', 'x', text),
       await client.patch(`/workflows/${own.id}`, { name: 'mine' }),
       await client.delete(`/workflows/${own.id}`),
       await client.get('/agents'),

@@ -18,6 +18,10 @@ export const fileRecord = z
     owner_name: personName,
     team_id: uuid.nullable(),
     visibility,
+    workflow_id: uuid.nullable().meta({ description: 'Only runs of this workflow take it, as input.' }),
+    expires_at: timestamp.nullable().meta({
+      description: 'When it is removed, unless a run of its workflow takes it first.',
+    }),
     created_at: timestamp,
   })
   .meta({ id: 'File' });
@@ -35,6 +39,8 @@ export function presentFile(file: StoredFile): z.input<typeof fileRecord> {
     owner_id,
     team_id: file.team_id ?? null,
     visibility: seenBy,
+    workflow_id: file.workflow_id ?? null,
+    expires_at: file.expires_at?.toISOString() ?? null,
     created_at: file.created_at.toISOString(),
   };
 }

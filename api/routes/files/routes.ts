@@ -2,11 +2,8 @@
 import * as z from 'zod';
 
 import { StoredFile } from '../../../db/entities/stored-file.ts';
-import type { EntityManager } from '../../../db/orm.ts';
-import { withAbsentPeople } from '../../../domain/auth/absences.ts';
-import { anonymous, hasRole, type Actor } from '../../../domain/auth/actor.ts';
-import { acting, hasRoleInSomeTeam } from '../../../domain/auth/ownership.ts';
-import { forbidden, invalid } from '../../../domain/errors.ts';
+import { anonymous } from '../../../domain/auth/actor.ts';
+import { conflict, invalid } from '../../../domain/errors.ts';
 import {
   checkFileLink,
   createFileLink,
@@ -20,16 +17,11 @@ import {
   getFileForChange,
   listFiles,
   readFile,
-  tooLarge,
   updateFile,
-  type NewFile,
   type Upload,
 } from '../../../domain/files/service.ts';
-import { checkAttachment, MAX_ATTACHMENT_BYTES } from '../../../domain/hitl/attachments.ts';
-import type { HumanTask } from '../../../domain/hitl/human-task.ts';
-import { loadForChange } from '../../../domain/hitl/locked-task.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
-import { moveObject, teamFor } from '../../../domain/teams/holding.ts';
+import { moveObject } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch } from '../../conditional.ts';
 import {
@@ -42,24 +34,14 @@ import {
 import { unauthorized } from '../../middleware/auth.ts';
 import { claimKey, idempotencyScope, storeAnswer } from '../../middleware/idempotency.ts';
 import { byId, readPage } from '../../paging.ts';
-import { idParams, pageQuery, text, uuid } from '../../schemas.ts';
+import { idParams, pageQuery, uuid } from '../../schemas.ts';
 import { contentTag, sendContent } from './content.ts';
 import { fileLinkRecord, fileRecord, presentFile, visibility } from './presenter.ts';
+import { fileName as name, purposeOf, uploadQuery, type Purpose } from './purpose.ts';
 import { receiveUpload, type Described } from './upload.ts';
 
 const tags = ['files'];
-const name = text({ min: 1, max: 255 });
 const bytes = z.unknown().meta({ type: 'string', format: 'binary' });
-const uploadQuery = z.object({
-  name: name.optional(),
-  visibility: visibility.optional(),
-  team_id: uuid.optional().meta({ description: 'The team that the file is for; default: the caller.' }),
-  human_task: uuid.optional().meta({
-    description:
-      'The human task that the file is for. Whoever can decide it may upload up to 50 files of up to ' +
-      '25 MiB, which are private and are removed with the run.',
-  }),
-});
 
 export function fileEndpoints(deps: AppDeps): Endpoint[] {
   const links = { keys: deps.keys, baseUrl: deps.env.BASE_URL };
@@ -72,12 +54,14 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       description:
         'Raw: the body is the file, `Content-Type` is its media type, and the name is in the query or in ' +
         '`Content-Disposition`. Or `multipart/form-data` with one file part and the optional fields ' +
-        '`name`, `media_type` and `visibility`. Files are private by default. Without `human_task` it ' +
-        'needs the role builder. Repeating an `Idempotency-Key` with the same bytes returns the first ' +
-        'file again.',
+        '`name`, `media_type` and `visibility`. Files are private by default. Without `human_task` or ' +
+        '`workflow` it needs the role builder. Repeating an `Idempotency-Key` with the same bytes returns ' +
+        'the first file again.',
       tags,
-      role: 'approver',
+      role: 'viewer',
+      clientRole: 'approver',
       inTeams: true,
+      workflowIn: 'workflowQuery',
       query: uploadQuery,
       rawBody: true,
       bodies: {
@@ -94,15 +78,11 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 201: fileRecord },
       errors: [404, 409],
       handler: async (c) => {
-        // Of others the query is not even read.
-        if (c.ctx.query['human_task'] === undefined) requireBuilder(c.actor);
-        const { team_id: teamId, human_task: taskId, ...named } = c.query;
-        const task = taskId === undefined ? null : await taskOf(c, taskId);
-        const { upload, described } = await receiveUpload(c.ctx, deps.files);
+        const { purpose, named } = await purposeOf(c);
+        const { upload, described } = await receiveUpload(c.ctx, deps.files, purpose.maxBytes);
         try {
           return await saveUpload(deps, c, upload, {
-            teamId,
-            task,
+            purpose,
             described: {
               ...described,
               ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)),
@@ -192,6 +172,8 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         const { team_id: team, ...changes } = c.body;
         const object = { ...file, team_id: file.team_id ?? null };
         const moves = team !== undefined && team !== object.team_id;
+        if (file.attached && (moves || changes.visibility === 'public'))
+          throw conflict('file_attached', "The file is for a run alone: it stays private, and its owner's.");
         if (moves) Object.assign(file, await moveObject(c.em, c.actor, 'file', object, team));
         await updateFile(c.em, file, changes);
         if (moves) {
@@ -269,32 +251,12 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
   }
 }
 
-interface Attached {
-  task: HumanTask;
-  /** The caller, with the absent people whose deputy they are. */
-  person: Actor;
-}
-
-/** The task that the file is for. @throws 403, 404 for people who may not decide it */
-async function taskOf(
-  { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
-  taskId: string,
-): Promise<Attached> {
-  const person = await withAbsentPeople(em, actor);
-  return { person, task: await loadForChange(em, person, taskId) };
-}
-
-function requireBuilder(actor: Actor): void {
-  if (!hasRole(actor, 'builder') && !hasRoleInSomeTeam(actor, 'builder'))
-    throw forbidden('This requires the role builder.', 'role_required');
-}
-
 /** Stores the file's row and the idempotency key in one transaction. A repeat discards its own bytes. */
 async function saveUpload(
   deps: AppDeps,
   c: EndpointContext,
   upload: Upload,
-  { teamId, task, described }: { teamId: string | undefined; task: Attached | null; described: Described },
+  { purpose, described }: { purpose: Purpose; described: Described },
 ): Promise<EndpointResponse> {
   const seenBy = visibility.optional().safeParse(described.visibility);
   if (!seenBy.success)
@@ -305,17 +267,16 @@ async function saveUpload(
     media_type: described.media_type ?? '',
     visibility: seenBy.data,
   };
-  const fingerprint = Buffer.from(
-    JSON.stringify([upload.sha256, file, ...[teamId, task?.task.id].filter((id) => id !== undefined)]),
-  );
+  const of = purpose.id === undefined ? [] : [purpose.id];
+  const fingerprint = Buffer.from(JSON.stringify([upload.sha256, file, ...of]));
   const scope = idempotencyScope(c.ctx, c.actor, fingerprint, (value) => deps.encryption.fingerprint(value));
   const response = await c.em.transactional(async (em): Promise<EndpointResponse> => {
     const first = scope ? await claimKey(em, scope) : null;
     if (first) return first;
-    const place = await placeOf(c, em, upload, { teamId, task });
+    const place = await purpose.place(em);
     const row = await addFile(em, upload, { ...file, ...place }, deps.env);
     await c.audit.write(em, { objectId: row.id, data: { changes: { name: { new: file.name } } } });
-    await checkQuota(em, deps.env, 'files', place.team_id ?? c.actor.id);
+    if (!place.attached) await checkQuota(em, deps.env, 'files', place.team_id ?? c.actor.id);
     const created = { status: 201, body: presentFile(row), headers: { Location: `/files/${row.id}` } };
     if (scope) await storeAnswer(em, scope, created);
     return created;
@@ -323,17 +284,4 @@ async function saveUpload(
   // A no-op unless this was a repeat, whose bytes were not kept.
   await upload.discard();
   return response;
-}
-
-/** Whose the file is besides its owner's: a team's, or of the run of a human task. */
-async function placeOf(
-  { actor }: Pick<EndpointContext, 'actor'>,
-  em: EntityManager,
-  { size }: Upload,
-  { teamId, task }: { teamId: string | undefined; task: Attached | null },
-): Promise<Pick<NewFile, 'team_id' | 'run_id' | 'visibility' | 'attached'>> {
-  if (task === null) return { team_id: await teamFor(em, acting(actor, 'builder'), teamId) };
-  if (size > MAX_ATTACHMENT_BYTES) throw tooLarge(MAX_ATTACHMENT_BYTES);
-  await checkAttachment(em, task.person, task.task);
-  return { run_id: task.task.run_id, visibility: 'private', attached: true };
 }

@@ -32,13 +32,17 @@ const DRAIN_MS = 3_000;
  * @throws 413; 415; 400 for a body that ends early; 422 for a form without exactly one file. Nothing stays in
  * the store then.
  */
-export async function receiveUpload(ctx: Context, store: FileStore): Promise<Uploaded> {
+export async function receiveUpload(
+  ctx: Context,
+  store: FileStore,
+  maxBytes = MAX_FILE_BYTES,
+): Promise<Uploaded> {
   const form = ctx.is('multipart/form-data') === 'multipart/form-data';
   try {
     checkEncoding(ctx);
-    if (Number(ctx.get('content-length') || 0) > MAX_FILE_BYTES + (form ? MULTIPART_OVERHEAD_BYTES : 0))
-      throw tooLarge();
-    return form ? await receiveForm(ctx, store) : await receiveRaw(ctx, store);
+    if (Number(ctx.get('content-length') || 0) > maxBytes + (form ? MULTIPART_OVERHEAD_BYTES : 0))
+      throw tooLarge(maxBytes);
+    return form ? await receiveForm(ctx, store, maxBytes) : await receiveRaw(ctx, store, maxBytes);
   } catch (error) {
     if (ctx.req.destroyed && !ctx.req.complete)
       throw badRequest('incomplete_body', 'The connection ended before the body did.');
@@ -58,12 +62,12 @@ function checkEncoding(ctx: Context): void {
   }
 }
 
-async function receiveRaw(ctx: Context, store: FileStore): Promise<Uploaded> {
+async function receiveRaw(ctx: Context, store: FileStore, maxBytes: number): Promise<Uploaded> {
   const described: Described = {
     ...nameOf(ctx.get('content-disposition')),
     media_type: ctx.get('content-type'),
   };
-  return { upload: await receiveFile(store, bodyOf(ctx)), described };
+  return { upload: await receiveFile(store, bodyOf(ctx), { maxBytes }), described };
 }
 
 /**
@@ -84,7 +88,7 @@ function bodyOf(ctx: Context): AsyncIterable<Buffer> {
   return ctx.req.iterator({ destroyOnReturn: false });
 }
 
-async function receiveForm(ctx: Context, store: FileStore): Promise<Uploaded> {
+async function receiveForm(ctx: Context, store: FileStore, maxBytes: number): Promise<Uploaded> {
   const described: Described = {};
   let file: Readable | null = null;
   let receiving: Promise<Upload> | null = null;
@@ -96,7 +100,7 @@ async function receiveForm(ctx: Context, store: FileStore): Promise<Uploaded> {
     // The parser also emits form errors here, even when nothing reads the stream any more.
     stream.on('error', () => undefined);
     Object.assign(described, { ...(filename ? { name: filename } : {}), media_type: type });
-    receiving = receiveFile(store, stream);
+    receiving = receiveFile(store, stream, { maxBytes });
     receiving.catch(failure.reject);
   });
   parser.on('field', (field, value, _nameCut, valueCut) => {
@@ -114,7 +118,7 @@ async function receiveForm(ctx: Context, store: FileStore): Promise<Uploaded> {
     failure.reject(badRequest('malformed_body', 'The form is truncated or not multipart/form-data.')),
   );
   try {
-    await feed(ctx, parser, failure.promise);
+    await feed(ctx, parser, maxBytes, failure.promise);
     const received = receiving as Promise<Upload> | null;
     if (received === null)
       throw fieldError('file', 'required', 'the form contains no file: send one part with a filename');
@@ -155,13 +159,13 @@ function openParser(ctx: Context): Parser {
 }
 
 /** Feeds the body to the parser as fast as the store accepts it. */
-async function feed(ctx: Context, parser: Parser, failure: Promise<never>): Promise<void> {
+async function feed(ctx: Context, parser: Parser, maxBytes: number, failure: Promise<never>): Promise<void> {
   const finished = once(parser, 'finish');
   finished.catch(() => undefined);
   let size = 0;
   for await (const chunk of bodyOf(ctx)) {
     size += chunk.length;
-    if (size > MAX_FILE_BYTES + MULTIPART_OVERHEAD_BYTES) throw tooLarge();
+    if (size > maxBytes + MULTIPART_OVERHEAD_BYTES) throw tooLarge(maxBytes);
     if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), failure]);
     // Lets a rejection that is already settled win.
     await Promise.race([failure, Promise.resolve()]);

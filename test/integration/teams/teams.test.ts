@@ -427,13 +427,23 @@ describe('a runner', () => {
     expect((await other.client.get('/startable-workflows')).body).toEqual([]);
     expect((await other.client.post(`/workflows/${workflow.id}/run`)).status).toBe(403);
     expect((await runner.client.post(`/workflows/${workflow.id}/run`)).status).toBe(422);
+    const attach = (client: Client): Promise<Reply> =>
+      client.post(`/files?workflow=${workflow.id}`, 'x', { headers: { 'content-type': 'text/plain' } });
+    const { id: fileId } = created(await attach(runner.client));
+    expect(await statuses([other, ...inOrder(team)], attach)).toEqual([404, 403, 403, 201, 201]);
+    const receipt = { file_id: fileId };
     const run = created(
-      await runner.client.post(`/workflows/${workflow.id}/run`, { input_params: { amount: 7 } }),
+      await runner.client.post(`/workflows/${workflow.id}/run`, { input_params: { amount: 7, receipt } }),
     );
+    // Whoever oversees the run reads the file; it stays that of the runner.
+    const seen = (await team.builder.client.get(`/files/${fileId}/metadata`)).body;
+    expect(seen).toMatchObject({ owner_id: runner.user.id, team_id: null, expires_at: null });
+    expect((await team.builder.client.patch(`/files/${fileId}`, { name: 'ours' })).status).toBe(404);
+    expect((await other.client.get(`/files/${fileId}`)).status).toBe(404);
     expect(run).toMatchObject({
       owner_id: runner.user.id,
       by_grant: true,
-      input_params: { amount: 7 },
+      input_params: { amount: 7, receipt },
       tasks: [],
       logs: [],
       can: ['cancel', 'run_again'],
@@ -447,6 +457,7 @@ describe('a runner', () => {
     expect((await runner.client.post(`/runs/${run.id}/cancel`)).status).toBe(200);
     created(await team.builder.client.patch(`/workflows/${workflow.id}`, { runners: null }));
     expect((await runner.client.get(`/startable-workflows/${workflow.id}`)).status).toBe(404);
+    expect((await attach(runner.client)).status).toBe(404);
   });
 
   test('may be everyone, or a user by name, who is kept as an id', async () => {

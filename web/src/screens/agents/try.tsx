@@ -105,7 +105,7 @@ function Trial({ agent, version, schema }: TrialProps) {
       >
         <h2>{words.input}</h2>
         <Input agent={agent} schema={schema} entered={entered} problems={problems.value} />
-        {mayCall('uploadFile') && <Attachments attached={attached} fields={fileFields(schema)} />}
+        {mayCall('invokeAgent') && <Attachments attached={attached} fields={fileFields(schema)} />}
         {hasSessions(agent) && <Session session={session} />}
         {refused.value !== null && <ProblemText error={refused.value} />}
         <Send version={version} busy={busy} />

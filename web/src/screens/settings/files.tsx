@@ -33,7 +33,8 @@ export function Files() {
       <search class={page['filters']}>
         <TeamFilter />
       </search>
-      {mayCallFor('uploadFile', team) && <Upload held={held} onUploaded={() => list.reload()} />}
+      {/* Others upload for a decision or a start only, in its form. */}
+      {mayCallFor('createWorkflow', team) && <Upload held={held} onUploaded={() => list.reload()} />}
       <ListState list={list} empty={<p>{words.noFiles}</p>}>
         <Table
           label={words.parts.files}
