@@ -145,7 +145,9 @@ const invoke = command({
     const budget = budgetOf(limits);
     const path = { id: await agentId(cli, given) };
     const { input_schema: schema } = await cli.client.call('getAgent', { path, signal: cli.signal });
-    const input = await withFiles(cli, await readForm(cli, { pairs, file }, schema), attach ?? []);
+    const input = await withFiles(cli, await readForm(cli, { pairs, file }, schema), attach ?? [], {
+      schema,
+    });
     // Another version may have another schema; the server knows.
     if (version === undefined) await checkForm(schema, input ?? {}, '/input');
     const body = {

@@ -14,6 +14,7 @@ import { fileView } from '../core/files.ts';
 import { choice, flag, seconds, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { startableId } from '../core/names.ts';
 import { ago } from '../core/text.ts';
 import { ofTeam } from './team.ts';
 
@@ -42,11 +43,19 @@ const upload = command({
     type: text('Media type, such as text/csv. Default: by the extension', 'TYPE'),
     visibility: choice('Who can see it (default private)', ['private', 'public']),
     team: text('For this team', 'TEAM'),
+    humanTask: text('For your decision of this human task, which needs no role builder', 'TASK'),
+    workflow: text('For a run of this workflow that you start within a day', 'WORKFLOW'),
   },
   arguments: [argument('FILE', 'Path')],
-  run: async (cli, { name = '', type, visibility, team }, path) => {
+  run: async (cli, { name = '', type, visibility, team, humanTask, workflow }, path) => {
     const body = await openUpload(path, type);
-    const query = { name: name || basename(path), visibility, ...(await ofTeam(cli, team)) };
+    const query = {
+      name: name || basename(path),
+      visibility,
+      ...(await ofTeam(cli, team)),
+      human_task: humanTask,
+      workflow: workflow === undefined ? undefined : await startableId(cli, workflow),
+    };
     await cli.out.record(await cli.client.call('uploadFile', { query, body, signal: cli.signal }), fileView);
   },
 });

@@ -3,7 +3,7 @@ import { buildRouteMap } from '@stricli/core';
 
 import { ApiError, type LogEntry, type Operations, type Run } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
-import { withFiles } from '../core/attach.ts';
+import { attachFlag, withFiles } from '../core/attach.ts';
 import { budgetFlags, budgetOf } from '../core/budget-flags.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { diagramFlags, draw } from '../core/diagram.ts';
@@ -33,10 +33,7 @@ const RUN = argument('RUN', 'Id of a run', 'run');
 export const inputFlags = {
   input: texts('Field of the input; address.city=Bonn sets a field of a field', 'NAME=VALUE'),
   file: text('Input: a file of JSON or YAML, - for standard input', 'FILE'),
-  attach: texts(
-    'Upload a file and refer to it in the field NAME, or else in the list "files"',
-    '[NAME=]PATH',
-  ),
+  attach: attachFlag,
 };
 export const endFlags = {
   watch: flag('Follow the log to the end; exits with 3 unless the run completes'),
@@ -93,7 +90,8 @@ export async function startRun(
   const path = { id: await startableId(cli, given) };
   const schema = await inputSchema(cli, path);
   const read = await readForm(cli, { pairs: undefined, ...sources }, schema);
-  const input = (await withFiles(cli, read, sources.attach ?? [])) ?? {};
+  const uploadFor = { workflow: path.id };
+  const input = (await withFiles(cli, read, sources.attach ?? [], { schema, uploadFor })) ?? {};
   await checkForm(schema, input, '/input_params');
   return cli.client.call('runWorkflow', {
     path,

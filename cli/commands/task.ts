@@ -2,6 +2,7 @@
 import { buildRouteMap, type Command } from '@stricli/core';
 
 import type { HumanTaskAuditEntry, HumanTaskBatch, Problem } from '../../client/index.ts';
+import { attachFlag, withFiles } from '../core/attach.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, commandOfMany, type Context } from '../core/command.ts';
 import { EXIT, usageError, type ExitCode } from '../core/errors.ts';
@@ -72,6 +73,7 @@ const decideCommand = commandOfMany({
   flags: {
     input: texts('Field of the form', 'NAME=VALUE'),
     file: text('Form: a file of JSON or YAML, - for standard input', 'FILE'),
+    attach: attachFlag,
     comment: text('Comment on the decision', 'TEXT'),
   },
   letters: { i: 'input', f: 'file', m: 'comment' },
@@ -81,7 +83,7 @@ const decideCommand = commandOfMany({
     records: 'task',
     minimum: 2,
   },
-  run: async (cli, { input: pairs, file, comment }, values) => {
+  run: async (cli, { input: pairs, file, attach, comment }, values) => {
     const ids = values.slice(0, -1);
     const decision = values.at(-1) ?? '';
     const tasks = await Promise.all(
@@ -89,7 +91,12 @@ const decideCommand = commandOfMany({
     );
     const [first] = tasks;
     if (first === undefined) throw usageError('Name a task and a decision.');
-    const payload = await readForm(cli, { pairs, file }, first.form_schema);
+    const read = await readForm(cli, { pairs, file }, first.form_schema);
+    // Files for the first task, which the runs of the others may then read too.
+    const payload = await withFiles(cli, read, attach ?? [], {
+      schema: first.form_schema,
+      uploadFor: { human_task: first.id },
+    });
     const given: Decision = {
       decision,
       ...(payload === undefined ? {} : { payload }),

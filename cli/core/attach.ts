@@ -1,10 +1,20 @@
-/** Local files as the input of an agent or a workflow: uploaded, and given by reference. */
+/** Local files as the input of an agent or a workflow, or in a form: uploaded, and given by reference. */
 import { openAsBlob } from 'node:fs';
 import { basename, extname } from 'node:path';
 
+import { referenceTo } from '../../contracts/file-reference.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { Cli } from './cli.ts';
 import { CliError, usageError } from './errors.ts';
+import { texts } from './flags.ts';
+
+export const attachFlag = texts(
+  'Upload a file and refer to it in the field NAME, or else in the list "files"',
+  '[NAME=]PATH',
+);
+
+/** What lets somebody upload files who is no builder: a task that they decide, a workflow that they start. */
+export type UploadFor = { human_task: string } | { workflow: string };
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.csv': 'text/csv',
@@ -40,26 +50,32 @@ export async function openUpload(path: string, type = mediaTypeOf(path)): Promis
   }
 }
 
-/** The input with the files: `name=path` sets a field, a path alone adds to the list `files`. */
-export async function withFiles(cli: Cli, input: unknown, attached: readonly string[]): Promise<unknown> {
+/**
+ * The input with the files: `name=path` sets a field, a path alone adds to the list `files`. The schema may
+ * allow a part of a reference only.
+ */
+export async function withFiles(
+  cli: Cli,
+  input: unknown,
+  attached: readonly string[],
+  { schema, uploadFor }: { schema: unknown; uploadFor?: UploadFor },
+): Promise<unknown> {
   if (attached.length === 0) return input;
   if (input !== undefined && !isRecord(input)) throw usageError('--attach needs an input that is an object.');
   const value: Record<string, unknown> = { ...input };
   for (const given of attached) {
-    const [, name, path = given] = /^([^=/\\.]+)=(.+)$/s.exec(given) ?? [];
+    const [, name = 'files', path = given] = /^([^=/\\.]+)=(.+)$/s.exec(given) ?? [];
     const body = await openUpload(path);
-    const query = { name: basename(path) };
+    const query = { name: basename(path), ...uploadFor };
     const file = await cli.client.call('uploadFile', { query, body, signal: cli.signal });
-    const reference = {
-      file_id: file.id,
-      name: file.name,
-      media_type: file.media_type,
-      size: file.size,
-      sha256: file.sha256,
-    };
     const others = Array.isArray(value['files']) ? (value['files'] as unknown[]) : [];
-    if (name === undefined) value['files'] = [...others, reference];
-    else value[name] = reference;
+    const property = memberOf(memberOf(schema, 'properties'), name);
+    if (path === given) value[name] = [...others, referenceTo(file, memberOf(property, 'items'))];
+    else value[name] = referenceTo(file, property);
   }
   return value;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

@@ -100,6 +100,56 @@ test('files are attached to an input, as fields or as a list', async () => {
   expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('Cannot read')]);
 });
 
+test('files are attached without the role builder: by a runner to a start, to a decision', async () => {
+  const [rolf, nina] = await Promise.all([
+    platform.createUser({ username: 'rolf', roles: ['viewer'] }),
+    platform.createUser({ username: 'nina', roles: ['approver'] }),
+  ]);
+  const cliOf = ({ token }: { token: string }) =>
+    cliUser({ CADENZA_URL: platform.url, CADENZA_TOKEN: token });
+  const receipt = { type: 'object', required: ['file_id'], properties: { file_id: { type: 'string' } } };
+  const document = { type: 'object', required: ['receipt'], properties: { receipt } };
+  const stamp = { ...receipt, additionalProperties: false };
+  const form = { type: 'object', required: ['stamp'], properties: { stamp } };
+  const candidates = { users: ['nina'] };
+  const definition = {
+    input: { schema: { format: 'json', document } },
+    do: [{ review: { call: 'human', with: { title: 'Fine?', candidates, form } } }],
+  };
+  const made = await asAda.post('/workflows', { name: 'Expense', definition, runners: { users: ['rolf'] } });
+  expect([made.status, made.body.problems]).toEqual([201, []]);
+  const photo = join(folder, 'receipt.png');
+  writeFileSync(photo, 'content');
+
+  const refused = await cliOf(rolf).run(['file', 'upload', photo, '-o', 'json']);
+  expect([refused.exitCode, JSON.parse(refused.stderr).code]).toEqual([1, 'role_required']);
+  const run = await cliOf(rolf).run(['run', 'start', 'Expense', '--attach', `receipt=${photo}`]);
+  expect([run.exitCode, run.json().input_params]).toEqual([
+    0,
+    { receipt: expect.objectContaining({ name: 'receipt.png', media_type: 'image/png', size: 7 }) },
+  ]);
+  const waiting = await cliOf(rolf).run(['file', 'upload', photo, '--workflow', 'Expense']);
+  expect([waiting.exitCode, waiting.json().workflow_id]).toEqual([0, made.body.id]);
+
+  const asNina = await platform.as(nina);
+  const [task] = await until(
+    async () => (await asNina.get('/hitl/tasks')).body,
+    (tasks) => tasks.length === 1,
+  );
+  const uploaded = await cliOf(nina).run(['file', 'upload', photo, '--human-task', task.id]);
+  expect([uploaded.exitCode, uploaded.json().owner_id]).toEqual([0, nina.id]);
+  const decide = ['task', 'decide', task.id, 'approve'];
+  const missing = await cliOf(nina).run([...decide, '-o', 'json']);
+  expect([missing.exitCode, JSON.parse(missing.stderr).errors[0].pointer]).toEqual([1, '/payload/stamp']);
+  const decided = await cliOf(nina).run([...decide, '--attach', `stamp=${photo}`]);
+  expect([decided.exitCode, decided.json().decision.payload]).toEqual([
+    0,
+    { stamp: { file_id: expect.any(String) } },
+  ]);
+  const late = await cliOf(nina).run([...decide, '--attach', `stamp=${photo}`, '-o', 'json']);
+  expect([late.exitCode, JSON.parse(late.stderr).code]).toEqual([5, 'already_decided']);
+});
+
 test('an agent is evaluated on a sheet, and what ended in an error is tried again', async () => {
   const sheet = join(folder, 'cases.csv');
   writeFileSync(sheet, 'id,text,expected.summary\none,a,short\ntwo,b,short\n');
