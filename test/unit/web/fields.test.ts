@@ -250,3 +250,38 @@ test('problems inside a group belong to its innermost field', () => {
   ]);
   expect(others).toEqual(['is elsewhere']);
 });
+
+test('an object with a file_id is a file, whose reference is sent', () => {
+  const file = { type: 'object', required: ['file_id'], properties: { file_id: { type: 'string' } } };
+  const schema = {
+    required: ['receipt'],
+    properties: {
+      receipt: file,
+      page: { ...file, required: ['file_id', 'number'] },
+    },
+  };
+  const fields = fieldsOf(schema);
+  expect(fields.map(({ kind }) => kind)).toEqual(['file', 'json']);
+  const send = (receipt: Entries[string]) => filledValue(fields, { receipt });
+  const reference = { file_id: 'f1', name: 'a.pdf' };
+  expect(send({ file: null })).toEqual({ value: {}, unreadable: [] });
+  expect(send({ file: reference, name: 'a.pdf' }).value).toEqual({ receipt: reference });
+  expect(send({ file: null, isUploading: true }).unreadable).toEqual([
+    { pointer: '/receipt', message: 'is still being uploaded' },
+  ]);
+});
+
+test('a file that a value has already stays, and what is no reference is shown as JSON', () => {
+  const properties = { receipt: { type: 'object', properties: { file_id: { type: 'string' } } } };
+  const withDefault = (value: unknown) => ({
+    properties: { receipt: { ...properties.receipt, default: value } },
+  });
+  const sent = (value: unknown) => {
+    const schema = withDefault(value);
+    return filledValue(fieldsOf(schema), firstEntries(schema)).value;
+  };
+  const reference = { file_id: 'f1', name: 'a.pdf' };
+  expect(sent(reference)).toEqual({ receipt: reference });
+  expect(sent([1])).toEqual({ receipt: [1] });
+  expect(filledValue(fieldsOf(withDefault(reference)), {}).value).toEqual({ receipt: reference });
+});

@@ -217,6 +217,7 @@ function Decide({ task, onDecide }: { task: HumanTask; onDecide: Props['onDecide
           entries={draft.entries}
           problems={ofFields}
           disabled={false}
+          uploadFor={{ human_task: task.id }}
           onChange={(entries) => changeDraft(task, { entries })}
         />
       )}

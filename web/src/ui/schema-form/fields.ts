@@ -1,4 +1,5 @@
 /** Turns a JSON Schema into the fields of a form, and what was entered into the value to send. */
+import { isFileSchema } from '../../../../contracts/file-reference.ts';
 import { isRecord } from '../../../../contracts/is-record.ts';
 import { escapeToken } from '../../../../contracts/json-pointer.ts';
 
@@ -21,14 +22,27 @@ export type Field = FieldBase &
     | { kind: 'boolean' }
     | { kind: 'choice' | 'choices'; options: readonly { value: unknown; label: string }[] }
     | { kind: 'group'; fields: readonly Field[] }
+    | { kind: 'file'; schema: Schema }
   );
 export type Group = Extract<Field, { kind: 'group' }>;
+export type FileField = Extract<Field, { kind: 'file' }>;
 
 /**
  * What was entered, by the field's name: text of inputs, truth of check boxes, positions of choices. A group
- * that began with a value that is no object has JSON text.
+ * or file that began with a value that is no object has JSON text.
  */
-export type Entries = Readonly<Record<string, string | boolean | readonly number[] | GroupEntry>>;
+export type Entries = Readonly<Record<string, string | boolean | readonly number[] | GroupEntry | FileEntry>>;
+
+/** The problem of a file that is on its way. */
+export const STILL_UPLOADING = 'is still being uploaded';
+
+/** A reference to a file that was uploaded; null without one. */
+export interface FileEntry {
+  file: Schema | null;
+  /** Of the file: the schema may allow no name in the reference. */
+  name?: string;
+  isUploading?: boolean;
+}
 
 /** What was entered into the fields of an object, and what they began with. */
 export interface GroupEntry {
@@ -94,6 +108,7 @@ function fieldOf(name: string, schema: Schema, required: boolean, depth: number)
     case 'boolean':
       return { ...base, kind: schema['type'] };
     case 'object': {
+      if (isFileSchema(schema)) return { ...base, kind: 'file', schema };
       const fields = depth < MAX_DEPTH && isFilledByFields(schema) ? fieldsOf(schema, depth + 1) : [];
       return fields.length > 0 ? { ...base, kind: 'group', fields } : { ...base, kind: 'json' };
     }
@@ -161,9 +176,16 @@ function firstOf({ fields }: Group, given: Schema | null): GroupEntry {
   return { entries: first, first, given };
 }
 
-/** The field as its entry needs it: a group whose entry is JSON text has one field for all of it. */
+/** The file of a field; of one that nobody has touched, what it begins with. */
+export function fileEntry(field: FileField, entry: Entries[string] | undefined): FileEntry {
+  if (typeof entry === 'object' && 'file' in entry) return entry;
+  return { file: isRecord(field.initial) ? field.initial : null };
+}
+
+/** The field as its entry needs it: an object whose entry is JSON text has one field for all of it. */
 export function shownField(field: Field, entry: Entries[string] | undefined): Field {
-  return field.kind === 'group' && typeof entry === 'string' ? { ...field, kind: 'json' } : field;
+  const isObject = field.kind === 'group' || field.kind === 'file';
+  return isObject && typeof entry === 'string' ? { ...field, kind: 'json' } : field;
 }
 
 /** The entry that stands for a value. */
@@ -184,6 +206,9 @@ function entryOf(field: Field, value: unknown): Entries[string] {
     case 'group':
       if (value === undefined || value === null) return firstOf(field, null);
       return isRecord(value) ? firstOf(field, value) : JSON.stringify(value, null, 2);
+    case 'file':
+      if (value === undefined || value === null) return { file: null };
+      return isRecord(value) ? { file: value } : JSON.stringify(value, null, 2);
     case 'json':
       return value === undefined ? '' : JSON.stringify(value, null, 2);
     default:
@@ -223,10 +248,17 @@ interface Read {
 function readField(given: Field, entry: Entries[string] | undefined): Read {
   const field = shownField(given, entry);
   if (field.kind === 'group') return readGroup(field, entry);
+  if (field.kind === 'file') return readFile(field, entry);
   const read = readEntry(field, entry);
   return 'problem' in read
     ? { value: undefined, unreadable: [{ pointer: '', message: read.problem }] }
     : { value: read.value, unreadable: [] };
+}
+
+function readFile(field: FileField, entry: Entries[string] | undefined): Read {
+  const { file, isUploading = false } = fileEntry(field, entry);
+  const unreadable = isUploading ? [{ pointer: '', message: STILL_UPLOADING }] : [];
+  return { value: file ?? undefined, unreadable };
 }
 
 /**
@@ -261,7 +293,7 @@ function hasDefault(field: Field): boolean {
 }
 
 function readEntry(
-  field: Exclude<Field, Group>,
+  field: Exclude<Field, Group | FileField>,
   entry: Entries[string] | undefined,
 ): { value: unknown } | { problem: string } {
   if (field.kind === 'boolean') return { value: entry === true };

@@ -2,6 +2,7 @@
 import { useEffect } from 'preact/hooks';
 
 import css from './schema-form.module.css';
+import { FileRow, type UploadFor } from './file-row.tsx';
 import {
   controlId,
   fieldsOf,
@@ -15,6 +16,7 @@ import {
   type Schema,
 } from './fields.ts';
 import { loadCheck } from './form-check.ts';
+import { describedBy, Notes, Required, wholeOf, type RowProps } from './row.tsx';
 import { words } from './words.ts';
 
 interface Props {
@@ -25,6 +27,8 @@ interface Props {
   /** By pointer of the field. */
   problems: ReadonlyMap<string, string>;
   disabled: boolean;
+  /** Default: files of the user's own, which needs the role builder. */
+  uploadFor?: UploadFor | undefined;
   onChange: (entries: Entries) => void;
 }
 
@@ -39,7 +43,7 @@ interface FieldsProps extends Omit<Props, 'schema'> {
   pointer: string;
 }
 
-function Fields({ id, fields, pointer, entries, problems, disabled, onChange }: FieldsProps) {
+function Fields({ id, fields, pointer, entries, problems, disabled, uploadFor, onChange }: FieldsProps) {
   return (
     <div class={css['grid']}>
       {fields.map((given) => {
@@ -53,11 +57,21 @@ function Fields({ id, fields, pointer, entries, problems, disabled, onChange }: 
           disabled,
           onChange: (changed: Entries[string]) => onChange({ ...entries, [field.name]: changed }),
         };
-        return field.kind === 'group' ? (
-          <GroupRow key={field.name} {...shared} field={field} pointer={at} problems={problems} />
-        ) : (
-          <FieldRow key={field.name} {...shared} field={field} />
-        );
+        if (field.kind === 'group')
+          return (
+            <GroupRow
+              key={field.name}
+              {...shared}
+              field={field}
+              pointer={at}
+              problems={problems}
+              uploadFor={uploadFor}
+            />
+          );
+        // Keyed by its id: an upload is for this form alone, also where another of its kind follows.
+        if (field.kind === 'file')
+          return <FileRow key={shared.id} {...shared} field={field} uploadFor={uploadFor} />;
+        return <FieldRow key={field.name} {...shared} field={field} />;
       })}
     </div>
   );
@@ -67,9 +81,10 @@ interface GroupProps extends RowProps {
   field: Group;
   pointer: string;
   problems: ReadonlyMap<string, string>;
+  uploadFor: UploadFor | undefined;
 }
 
-function GroupRow({ pointer, problems, ...row }: GroupProps) {
+function GroupRow({ pointer, problems, uploadFor, ...row }: GroupProps) {
   const { id, field, entry, disabled, onChange } = row;
   const group = groupEntry(field, entry);
   return (
@@ -85,6 +100,7 @@ function GroupRow({ pointer, problems, ...row }: GroupProps) {
         entries={group.entries}
         problems={problems}
         disabled={disabled}
+        uploadFor={uploadFor}
         onChange={(entries) => onChange({ ...group, entries })}
       />
     </fieldset>
@@ -93,32 +109,6 @@ function GroupRow({ pointer, problems, ...row }: GroupProps) {
 
 /** Fields of more than one line. */
 const WIDE: ReadonlySet<Field['kind']> = new Set(['long-text', 'lines', 'json']);
-
-interface RowProps {
-  id: string;
-  field: Field;
-  entry: Entries[string] | undefined;
-  problem: string | undefined;
-  disabled: boolean;
-  onChange: (entry: Entries[string]) => void;
-}
-
-function Notes({ id, field, problem }: Pick<RowProps, 'id' | 'field' | 'problem'>) {
-  return (
-    <>
-      {field.help !== null && (
-        <p id={`${id}-help`} class={css['help']}>
-          {field.help}
-        </p>
-      )}
-      {problem !== undefined && (
-        <p id={`${id}-problem`} class={css['problem']} role="alert">
-          {problem}
-        </p>
-      )}
-    </>
-  );
-}
 
 function FieldRow(props: RowProps) {
   const { id, field } = props;
@@ -151,24 +141,6 @@ function FieldRow(props: RowProps) {
       {notes}
     </div>
   );
-}
-
-function Required({ field }: { field: Field }) {
-  return field.required ? <span aria-hidden="true">*</span> : null;
-}
-
-/** Attributes of several controls as a whole, which takes the focus if it has a problem. */
-function wholeOf(row: Pick<RowProps, 'id' | 'field' | 'problem'>) {
-  return {
-    tabIndex: -1,
-    'data-invalid': row.problem !== undefined,
-    'aria-describedby': describedBy(row),
-  };
-}
-
-function describedBy({ id, field, problem }: Pick<RowProps, 'id' | 'field' | 'problem'>): string | undefined {
-  const ids = [field.help === null ? '' : `${id}-help`, problem === undefined ? '' : `${id}-problem`];
-  return ids.filter((one) => one !== '').join(' ') || undefined;
 }
 
 function Control({ id, field, entry, problem, disabled, onChange }: RowProps) {

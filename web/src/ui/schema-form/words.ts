@@ -1,1 +1,6 @@
-export const words = { noChoice: '–' };
+export const words = {
+  noChoice: '–',
+  uploading: (name: string) => `Uploading ${name} …`,
+  remove: 'Remove',
+  removeFile: (name: string) => `Remove ${name}`,
+};

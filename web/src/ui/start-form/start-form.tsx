@@ -58,6 +58,7 @@ export function StartForm(props: Props) {
           entries={entries.value}
           problems={ofFields}
           disabled={isBusy.value}
+          uploadFor={{ workflow: props.workflowId }}
           onChange={(next) => (entries.value = next)}
         />
       )}
