@@ -12,7 +12,7 @@ import { choice, flag, text, texts } from '../core/flags.ts';
 import { checkForm, readForm } from '../core/form.ts';
 import { confirm, readRecord } from '../core/input.ts';
 import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
-import { agentId } from '../core/names.ts';
+import { agentId, ofTeam } from '../core/names.ts';
 import { canary, endCanary, setCanary } from './agent-canary.ts';
 import {
   deleteEvaluation,
@@ -35,7 +35,6 @@ import {
 } from './agent-parts.ts';
 import { check, importAgents, refresh } from './agent-sources.ts';
 import { checkEnd, endFlags, inputFlags, toEnd } from './run.ts';
-import { ofTeam } from './team.ts';
 
 const VISIBILITIES = ['private', 'public'] as const;
 

@@ -7,9 +7,9 @@ import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
 import { flag, text } from '../core/flags.ts';
 import { readFolder, RESOURCE_FOLDERS, type Folder } from '../core/folder.ts';
 import { confirm } from '../core/input.ts';
+import { ofTeam } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { oneLine } from '../core/text.ts';
-import { ofTeam } from './team.ts';
 
 export type PlanItem = ApplyPlan['plan'][number];
 

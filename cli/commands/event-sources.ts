@@ -7,9 +7,8 @@ import { sourceView } from '../core/event-views.ts';
 import { flag, text, texts } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { personId, usernamesOf, workflowId } from '../core/names.ts';
+import { ofTeam, personId, usernamesOf, workflowId } from '../core/names.ts';
 import { WORKFLOW } from '../core/workflows.ts';
-import { ofTeam } from './team.ts';
 
 export const sources = command({
   brief: 'List the sources that you and your teams bind to a sender or share',

@@ -9,9 +9,9 @@ import { usageError } from '../core/errors.ts';
 import { refuseFlags, text } from '../core/flags.ts';
 import { parseDocument, readDocument } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { ofTeam } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
-import { ofTeam } from './team.ts';
 import { allow, bind, disallow, senders, sources, unbind } from './event-sources.ts';
 
 const acceptedView: View<AcceptedEvent> = {

@@ -14,9 +14,8 @@ import { fileView } from '../core/files.ts';
 import { choice, flag, seconds, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { startableId } from '../core/names.ts';
+import { ofTeam, startableId } from '../core/names.ts';
 import { ago } from '../core/text.ts';
-import { ofTeam } from './team.ts';
 
 const list = command({
   brief: 'List files that you can see, newest first',

@@ -8,7 +8,7 @@ import { hookView } from '../core/event-views.ts';
 import { choice, flag, seconds, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { ofTeam } from './team.ts';
+import { ofTeam } from '../core/names.ts';
 
 const HOOK = argument('HOOK', 'Id of an inbound webhook', 'hook');
 

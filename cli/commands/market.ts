@@ -7,10 +7,9 @@ import { usageError } from '../core/errors.ts';
 import { choice, count, flag, text, texts } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { agentId, workflowId } from '../core/names.ts';
+import { agentId, ofTeam, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
-import { ofTeam } from './team.ts';
 import { approve, ITEM, itemView, reject, version } from './market-review.ts';
 
 const search = command({

@@ -5,9 +5,9 @@ import { argument, command, type Context } from '../core/command.ts';
 import { flag, text } from '../core/flags.ts';
 import { ask, confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { ofTeam } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
-import { ofTeam } from './team.ts';
 import type { Secret } from '../../client/index.ts';
 
 const NAME = argument('NAME', 'Such as API_KEY', 'secret');

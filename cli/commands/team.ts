@@ -5,13 +5,13 @@ import type { Team, TeamMember } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
 import { agentView } from '../core/agents.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
-import { CliError, usageError } from '../core/errors.ts';
+import { usageError } from '../core/errors.ts';
 import { hookView, sourceView, webhookView } from '../core/event-views.ts';
 import { fileView } from '../core/files.ts';
 import { choice, flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { agentId, isId, personId, workflowId } from '../core/names.ts';
+import { agentId, personId, teamId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 import { workflowView } from '../core/workflows.ts';
@@ -41,19 +41,6 @@ const memberView: View<TeamMember> = {
   name: ({ username }) => username,
   none: 'No members.',
 };
-
-/** The id of a team that is given by id or name. */
-export async function teamId(cli: Cli, given: string): Promise<string> {
-  if (isId(given)) return given;
-  for await (const team of cli.client.items('listTeams', { query: { q: given }, signal: cli.signal }))
-    if (team.name.toLowerCase() === given.toLowerCase()) return team.id;
-  throw new CliError(`There is no team ${given}.`, { code: 'not_found' });
-}
-
-/** The query or field of what a team holds, where one is given. */
-export async function ofTeam(cli: Cli, team: string | undefined): Promise<{ team_id?: string }> {
-  return team === undefined ? {} : { team_id: await teamId(cli, team) };
-}
 
 const list = command({
   brief: 'List your teams; admins see all',

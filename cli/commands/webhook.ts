@@ -8,9 +8,9 @@ import { webhookView } from '../core/event-views.ts';
 import { choice, flag, refuseFlags, text } from '../core/flags.ts';
 import { confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { ofTeam } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
-import { ofTeam } from './team.ts';
 
 const WEBHOOK = argument('WEBHOOK', 'Id of a webhook', 'webhook');
 

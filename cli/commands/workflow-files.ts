@@ -4,14 +4,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { DefinitionProblem, Workflow } from '../../client/index.ts';
+import type { DefinitionProblem, UpdateWorkflowRequest, Workflow } from '../../client/index.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { Cli } from '../core/cli.ts';
-import { argument, command, commandOfMany } from '../core/command.ts';
+import { argument, command, commandOfMany, optional } from '../core/command.ts';
 import { CliError, EXIT, usageError } from '../core/errors.ts';
 import { choice, count, flag, text, texts } from '../core/flags.ts';
 import { confirm, definitionIn, readDefinition, sentDefinition, type DefinitionFile } from '../core/input.ts';
-import { workflowId } from '../core/names.ts';
+import { ofTeam, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { oneLine, styleOf } from '../core/text.ts';
 import { placeIn, readWorkflow, sayProblems, withPlaces, WORKFLOW, workflowView } from '../core/workflows.ts';
@@ -23,9 +23,10 @@ export const create = command({
     visibility: choice('Who can see it (default private)', ['private', 'public']),
     description: text('What it is for', 'TEXT'),
     tag: texts('Tag', 'TAG'),
+    team: text('For this team', 'TEAM'),
   },
   arguments: [argument('FILE', 'The definition, - for standard input')],
-  run: async (cli, { name, visibility, description, tag }, file) => {
+  run: async (cli, { name, visibility, description, tag, team }, file) => {
     const read = await readDefinition(cli, file);
     const body = {
       name: name ?? nameIn(read.definition, file),
@@ -33,6 +34,7 @@ export const create = command({
       ...(visibility === undefined ? {} : { visibility }),
       ...(description === undefined ? {} : { description }),
       ...(tag === undefined ? {} : { tags: [...tag] }),
+      ...(await ofTeam(cli, team)),
     };
     const saved = await cli.client.call('createWorkflow', { body, signal: cli.signal });
     sayProblems(cli, saved.problems, file);
@@ -41,16 +43,51 @@ export const create = command({
 });
 
 export const update = command({
-  brief: 'Save a new revision from a file of YAML or JSON, which is kept as it is written',
-  arguments: [WORKFLOW, argument('FILE', 'The definition, - for standard input')],
-  run: async (cli, _flags, given, file) => {
-    const definition = sentDefinition(await readDefinition(cli, file));
-    const path = { id: await workflowId(cli, given) };
-    const saved = await cli.client.call('updateWorkflow', { path, body: { definition }, signal: cli.signal });
+  brief: 'Save a new revision from a file of YAML or JSON, or change who may start the workflow',
+  details:
+    'The file is kept as it is written; without one the definition stays. Runners may start the workflow ' +
+    'whatever their role. Users that are given replace those before, and so do groups; --no-runners takes ' +
+    'all others away, also everyone.',
+  flags: {
+    runnerUser: texts('Id or username of a user who may start it', 'USER'),
+    runnerGroup: texts('Group whose members may start it', 'GROUP'),
+    runnerEveryone: flag('Everyone who is signed in may start it'),
+    noRunners: flag('Nobody may start it as a runner, but those who are given with it'),
+  },
+  arguments: [WORKFLOW, optional('FILE', 'The definition, - for standard input')],
+  run: async (cli, given, name, file) => {
+    const runners = runnersIn(given);
+    if (file === undefined && runners === null) throw usageError('Give a FILE or a flag with what changes.');
+    const body = {
+      ...(file === undefined ? {} : { definition: sentDefinition(await readDefinition(cli, file)) }),
+      ...(runners === null ? {} : { runners }),
+    };
+    const path = { id: await workflowId(cli, name) };
+    const saved = await cli.client.call('updateWorkflow', { path, body, signal: cli.signal });
     sayProblems(cli, saved.problems, file);
     await cli.out.record(saved, workflowView);
   },
 });
+
+interface RunnerFlags {
+  runnerUser?: readonly string[] | undefined;
+  runnerGroup?: readonly string[] | undefined;
+  runnerEveryone?: boolean | undefined;
+  noRunners?: boolean | undefined;
+}
+
+type Runners = NonNullable<UpdateWorkflowRequest['runners']>;
+
+/** What changes of the runners; null if nothing does. */
+function runnersIn({ runnerUser, runnerGroup, runnerEveryone, noRunners }: RunnerFlags): Runners | null {
+  const runners: Runners = {
+    ...(noRunners === true ? { users: [], groups: [], everyone: false } : {}),
+    ...(runnerUser === undefined ? {} : { users: [...runnerUser] }),
+    ...(runnerGroup === undefined ? {} : { groups: [...runnerGroup] }),
+    ...(runnerEveryone === true ? { everyone: true } : {}),
+  };
+  return Object.keys(runners).length === 0 ? null : runners;
+}
 
 export const exportCommand = command({
   brief: 'Print the definition as YAML, as its author has written it',

@@ -9,11 +9,10 @@ import { flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { lineChanges } from '../core/line-changes.ts';
 import { collect, listFlags, pageOf, viewOf, type ListFlags } from '../core/lists.ts';
-import { workflowId } from '../core/names.ts';
+import { teamId, workflowId } from '../core/names.ts';
 import { safeYaml } from '../core/output.ts';
 import { ago, oneLine } from '../core/text.ts';
 import { problemLines, readWorkflow, WORKFLOW, workflowView } from '../core/workflows.ts';
-import { teamId } from './team.ts';
 import { create, edit, exportCommand, schema, update, validate } from './workflow-files.ts';
 
 const list = command({

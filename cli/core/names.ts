@@ -69,6 +69,19 @@ export async function personId(cli: Cli, given: string): Promise<string> {
   });
 }
 
+/** The id of a team that is given by id or name. */
+export async function teamId(cli: Cli, given: string): Promise<string> {
+  if (isId(given)) return given;
+  for await (const team of cli.client.items('listTeams', { query: { q: given }, signal: cli.signal }))
+    if (team.name.toLowerCase() === given.toLowerCase()) return team.id;
+  throw new CliError(`There is no team ${given}.`, { code: 'not_found' });
+}
+
+/** The query or field of what a team holds, where one is given. */
+export async function ofTeam(cli: Cli, team: string | undefined): Promise<{ team_id?: string }> {
+  return team === undefined ? {} : { team_id: await teamId(cli, team) };
+}
+
 /** Usernames of these users, or the id of one who has no account any more. */
 export async function usernamesOf(cli: Cli, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];

@@ -149,6 +149,48 @@ test('a workflow is created, edited in $EDITOR, compared, drawn and deleted', as
   expect((await cli.run(['workflow', 'get', 'greet'])).exitCode).toBe(1);
 });
 
+test('a workflow is made for a team, and its runners are given and taken away', async () => {
+  const [{ id, username }, runner] = await Promise.all([app.user('builder'), app.user('viewer')]);
+  await admin.run(['team', 'create', 'starters', '--admin', username]);
+  const path = file('granted.yaml', GOOD.replace('name: greet', 'name: granted'));
+  const created = await cli.run(['workflow', 'create', path, '--team', 'starters']);
+  const [team] = (await builder.get('/teams?q=starters')).body;
+  expect([created.exitCode, created.json()]).toMatchObject([0, { name: 'granted', team_id: team.id }]);
+  const elsewhere = await cli.run(['workflow', 'create', path, '--team', 'nobodys']);
+  expect([elsewhere.exitCode, elsewhere.stderr]).toEqual([1, expect.stringContaining('no team nobodys')]);
+
+  const update = ['workflow', 'update', 'granted'];
+  const runnersAfter = async (...flags: string[]) => {
+    const { exitCode, stderr, json } = await cli.run([...update, ...flags]);
+    expect([exitCode, stderr]).toEqual([0, '']);
+    const { runners, revision } = json();
+    return [runners, revision];
+  };
+  const all = ['--runner-user', runner.username, '--runner-user', username, '--runner-group', 'clerks'];
+  expect(await runnersAfter(...all, '--runner-everyone')).toEqual([
+    { users: [runner.id, id], groups: ['clerks'], everyone: true },
+    1,
+  ]);
+  // Users that are given replace those before, and nothing else.
+  const changed = file('changed.yaml', GOOD.replace('name: greet', 'name: granted').replace('hello', 'hi'));
+  expect(await runnersAfter(changed, '--runner-user', runner.id)).toEqual([
+    { users: [runner.id], groups: ['clerks'], everyone: true },
+    2,
+  ]);
+  expect(await runnersAfter('--no-runners', '--runner-group', 'auditors')).toEqual([
+    { users: [], groups: ['auditors'], everyone: false },
+    2,
+  ]);
+  expect(await runnersAfter('--no-runners')).toEqual([{ users: [], groups: [], everyone: false }, 2]);
+  const [nothing, unknown] = [
+    await cli.run(update),
+    await cli.run([...update, '--runner-user', 'nobody-of-that-name', '-o', 'json']),
+  ];
+  expect([nothing.exitCode, nothing.stderr]).toEqual([2, expect.stringContaining('Give a FILE or a flag')]);
+  expect(JSON.parse(unknown.stderr).errors).toMatchObject([{ pointer: '/runners/users/0' }]);
+  expect((await cli.run(['workflow', 'delete', 'granted', '--yes'])).exitCode).toBe(0);
+});
+
 test('a file of YAML comes back as it was written, and its problems have lines', async () => {
   const text = `# Why we greet.\n${GOOD.replace('name: greet', 'name: as-written')}`;
   const path = file('as-written.yaml', text);
