@@ -1507,6 +1507,8 @@ export type HumanTaskFields = {
   run_id: string;
   workflow_id: string | null;
   workflow_name: string;
+  /** The team of the run's workflow. */
+  team_id: string | null;
   /** JSON pointer of the task in the definition. */
   task: string;
   title: string;
@@ -4323,6 +4325,8 @@ export interface Operations {
       claimed_by?: string | undefined;
       run_id?: string | undefined;
       workflow_id?: string | undefined;
+      /** The team of the run's workflow. */
+      team_id?: string | undefined;
       /** Text in the title, description, task or workflow name. */
       q?: string | undefined;
       /**

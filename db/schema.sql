@@ -966,6 +966,7 @@ CREATE INDEX hitl_task_run ON public.hitl_task USING btree (run_id, id);
 CREATE INDEX hitl_task_status ON public.hitl_task USING btree (status, ((- priority)), id);
 CREATE INDEX hitl_task_status_by_age ON public.hitl_task USING btree (status, id);
 CREATE INDEX hitl_task_status_by_due ON public.hitl_task USING btree (status, COALESCE(due_at, 'infinity'::timestamp with time zone), id);
+CREATE INDEX hitl_task_team ON public.hitl_task USING btree (team_id, status, ((- priority)), id) WHERE (team_id IS NOT NULL);
 CREATE INDEX hitl_task_warn ON public.hitl_task USING btree (warn_at) WHERE (warn_at IS NOT NULL);
 CREATE INDEX hitl_task_workflow ON public.hitl_task USING btree (workflow_id, id) WHERE (workflow_id IS NOT NULL);
 CREATE TRIGGER hitl_task_assignee_key_given BEFORE UPDATE OF assignee_key ON public.hitl_task FOR EACH ROW WHEN (((new.assignee_key IS DISTINCT FROM old.assignee_key) AND (new.assignee_key ~~ 'id:%'::text))) EXECUTE FUNCTION refuse_ended_account('assignee_key');

@@ -9,7 +9,7 @@ import { EXIT, usageError, type ExitCode } from '../core/errors.ts';
 import { choice, text, texts } from '../core/flags.ts';
 import { readForm } from '../core/form.ts';
 import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
-import { workflowId } from '../core/names.ts';
+import { ofTeam, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import {
   checkDecision,
@@ -36,9 +36,10 @@ const list = command({
     ...taskFlags,
     run: text('Tasks of this run', 'RUN'),
     workflow: text('Tasks of runs of this workflow', 'WORKFLOW'),
+    team: text('Tasks of runs of workflows of this team', 'TEAM'),
     search: text('Text in title, description or workflow', 'TEXT'),
   },
-  run: async (cli, { scope, status, run, workflow, search, ...flags }) => {
+  run: async (cli, { scope, status, run, workflow, team, search, ...flags }) => {
     await cli.requireLogIn();
     const { sort, ...narrowing } = taskQuery(flags);
     const filters = {
@@ -47,6 +48,7 @@ const list = command({
       status,
       run_id: run,
       workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
+      ...(await ofTeam(cli, team)),
       q: search,
     };
     const query = { ...filters, sort, ...pageOf(flags) };

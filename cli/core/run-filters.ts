@@ -2,13 +2,14 @@
 import type { Operations } from '../../client/index.ts';
 import type { Cli } from './cli.ts';
 import { text, type ValuesOf } from './flags.ts';
-import { agentId, startableId } from './names.ts';
+import { agentId, ofTeam, startableId } from './names.ts';
 
 export const runFilters = {
   status: text('One or more of pending, running, waiting, …, separated by commas', 'STATUS'),
   workflow: text('Runs of this workflow', 'WORKFLOW'),
   agent: text('Runs that use this agent', 'AGENT'),
   parent: text('Runs that this run has started', 'RUN'),
+  team: text('Runs of workflows of this team', 'TEAM'),
   owner: text('Runs of this user, or me; admins see those of everybody', 'ID'),
   tag: text('Runs of workflows with this tag', 'TAG'),
   runTag: text('Runs with these tags of their own, separated by commas', 'TAG'),
@@ -22,13 +23,28 @@ type RunFilters = ValuesOf<typeof runFilters>;
 
 export async function runQuery(
   cli: Cli,
-  { status, workflow, agent, parent, owner, tag, runTag, label, key, after, before, search }: RunFilters,
+  {
+    status,
+    workflow,
+    agent,
+    parent,
+    team,
+    owner,
+    tag,
+    runTag,
+    label,
+    key,
+    after,
+    before,
+    search,
+  }: RunFilters,
 ): Promise<NonNullable<Operations['listRuns']['query']>> {
   return {
     status,
     workflow_id: workflow === undefined ? undefined : await startableId(cli, workflow),
     agent_id: agent === undefined ? undefined : await agentId(cli, agent),
     parent_run_id: parent,
+    ...(await ofTeam(cli, team)),
     owner_id: owner,
     tag,
     run_tag: runTag,

@@ -25,6 +25,8 @@ export interface TaskFilters {
   claimed_by?: string | undefined;
   run_id?: string | undefined;
   workflow_id?: string | undefined;
+  /** Of the run's workflow. */
+  team_id?: string | undefined;
   /** Part of title, description (its first 16,384 characters), task name or workflow name, in any case. */
   q?: string | undefined;
 }
@@ -110,6 +112,7 @@ function conditionsOf(actor: Actor, filters: TaskFilters): Conditions {
     where.add(`t.claimed_by = ?::uuid`, userIdOf(actor, filters.claimed_by));
   if (filters.run_id !== undefined) where.add(`t.run_id = ?`, filters.run_id);
   if (filters.workflow_id !== undefined) where.add(`t.workflow_id = ?`, filters.workflow_id);
+  if (filters.team_id !== undefined) where.add(`t.team_id = ?::uuid`, filters.team_id);
   if (filters.q !== undefined) {
     where.add(
       `t.id in (select s.task_id from hitl_task_text s where s.text ilike ?)`,

@@ -11,17 +11,19 @@ export interface NewRun {
   root?: string;
   parent?: string;
   status?: RunStatus;
+  /** Of its workflow. */
+  team?: string;
 }
 
 export async function insertRun(
   orm: Orm,
-  { owner, parent, root = parent, status = 'waiting' }: NewRun,
+  { owner, parent, root = parent, status = 'waiting', team }: NewRun,
 ): Promise<string> {
   const id = uuidv7();
   await orm.em.fork().execute(
-    `insert into run (id, workflow_name, definition, status, owner_id, parent_run_id, root_run_id)
-       values (?, 'purchase', '{}', ?, ?, ?, ?)`,
-    [id, status, owner, parent ?? null, root ?? id],
+    `insert into run (id, workflow_name, definition, status, owner_id, parent_run_id, root_run_id, team_id)
+       values (?, 'purchase', '{}', ?, ?, ?, ?, ?)`,
+    [id, status, owner, parent ?? null, root ?? id, team ?? null],
   );
   return id;
 }

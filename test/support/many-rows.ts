@@ -185,6 +185,10 @@ function runStatements(
   ];
 }
 
+/** A human task is of its run's team. */
+const TASKS_OF_TEAMS = `update hitl_task t set team_id = r.team_id
+   from run r where r.id = t.run_id and r.team_id is not null`;
+
 /** Teams hold every thousandth record. The first person has all conversations and events. */
 function otherStatements(
   { others = 0, users, agents }: RowCounts,
@@ -202,7 +206,7 @@ function otherStatements(
   );
   return [
     `insert into team (id, name, created_by) select ${id}, 'team-' || n, ${first} from ${each}`,
-    ...(others === 0 ? [] : holding),
+    ...(others === 0 ? [] : [...holding, TASKS_OF_TEAMS]),
     `insert into delivery_target (id, kind, owner_id, team_id, url, active)
      select ${id}, 'webhook', ${idOf('users', `1 + n % ${users}`)},
             case when n % 1000 = 0 then ${idOf('others', '1')} end, 'https://example.com', n % 500 <> 0

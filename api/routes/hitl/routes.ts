@@ -75,6 +75,7 @@ const filters = {
   claimed_by: personOrMe.optional(),
   run_id: uuid.optional(),
   workflow_id: uuid.optional(),
+  team_id: uuid.optional().meta({ description: "The team of the run's workflow." }),
   q: text({ min: 1, max: 255 })
     .optional()
     .meta({ description: 'Text in the title, description, task or workflow name.' }),

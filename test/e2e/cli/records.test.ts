@@ -636,5 +636,15 @@ test('lists of runs and tasks are narrowed and ordered', async () => {
   expect(await tasks('task', 'list', '--due-before', '2027-01-15T00:00:00Z')).toEqual([sooner]);
   expect(await tasks('task', 'list', '--run', asking)).toEqual([later, sooner]);
   expect(await tasks('task', 'list', '--run', run)).toEqual([]);
+  await admin.run(['team', 'create', 'narrowing', '--admin', user.username]);
+  const [team] = (await builder.get('/teams?q=narrowing')).body;
+  await builder.patch(`/workflows/${body.id}`, { team_id: team.id });
+  const ofTeam = await insertRun(app.orm, { owner: user.id, team: team.id });
+  const asked = await insertTask(app.orm, ofTeam, { candidates });
+  expect(await runs('--team', 'narrowing')).toEqual([run]);
+  expect(await tasks('task', 'list', '--team', 'narrowing')).toEqual([asked]);
+  expect(await tasks('task', 'list', '--team', team.id, '--workflow', 'tagged')).toEqual([]);
+  const unknown = await cli.run(['task', 'list', '--team', 'nobodys']);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('no team nobodys')]);
   expect(await tasks('agent', 'list', '--type', 'llm', '--status', 'inactive')).toEqual([]);
 });

@@ -80,6 +80,7 @@ describe('reading tasks', () => {
       run_id: runId,
       workflow_id: null,
       workflow_name: 'purchase',
+      team_id: null,
       task: '/do/1/review',
       title: 'Approve the purchase',
       description: null,

@@ -19,6 +19,7 @@ import { insertRun } from '../../support/human-tasks.ts';
 let app: TestApp;
 let runId: string;
 const workflowId = uuidv7();
+const teamId = uuidv7();
 /** One of 2,000 people: 50 tasks, 5 of them undecided. */
 const voter: Actor = { id: uuidv7(), username: 'person-7', roles: ['builder'], groups: ['group-3'] };
 const admin: Actor = { id: uuidv7(), username: 'boss', roles: ['admin'], groups: [] };
@@ -31,18 +32,19 @@ beforeAll(async () => {
   const em = app.orm.em.fork();
   // A tenth of the tasks is open. Every twentieth is for a role of `voter`. A fifth needs votes, and has one.
   await em.execute(
-    `insert into hitl_task (id, run_id, workflow_id, workflow_name, owner_id, initiator_id, task, task_name,
-                            title, decisions, status, priority,
+    `insert into hitl_task (id, run_id, workflow_id, team_id, workflow_name, owner_id, initiator_id, task,
+                            task_name, title, decisions, status, priority,
                             candidates, candidate_keys, due_at, quorum)
      select gen_random_uuid(), case when n % 10000 = 0 then ?::uuid else ?::uuid end,
-     case when n % 1000 = 0 then ?::uuid end, 'w', ?::uuid, ?::uuid, '/do/0/t', 't',
+     case when n % 1000 = 0 then ?::uuid end, case when n % 200 = 0 then ?::uuid end, 'w',
+            ?::uuid, ?::uuid, '/do/0/t', 't',
             'Task ' || n, '[]', case when n / 2000 % 10 = 0 then 'open' else 'decided' end, n % 7 * 10, '{}',
             array['name:person-' || n % 2000, 'group:group-' || n % 500]
               || case when n % 20 = 0 then '{role:builder}'::text[] else '{}' end,
             case when n % 3 = 0 then now() + (n - 99000) * interval '1 minute' end,
             case when n % 5 = 0 then '{"approvals": 2, "rejections": 1, "exclude_initiator": true}'::jsonb end
        from generate_series(1, 100000) n`,
-    [runId, busyRun, workflowId, owner.id, owner.id],
+    [runId, busyRun, workflowId, teamId, owner.id, owner.id],
   );
   await em.execute(
     `insert into hitl_vote (id, task_id, decision, voted_by, voted_at, via, as_admin)
@@ -106,6 +108,15 @@ test.each<[string, Actor, Partial<TaskFilters>, TaskPosition | undefined, number
   ['what of everything is overdue', admin, { scope: 'all', overdue: true }, undefined, 4_000],
   ['one run', voter, { run_id: '' }, undefined, 100],
   ['one workflow', voter, { workflow_id: workflowId }, undefined, 3_000],
+  ['one team', voter, { team_id: teamId }, undefined, 1_000],
+  ['everything of one team', admin, { scope: 'all', team_id: teamId }, undefined, 1_000],
+  [
+    'everything decided of one team',
+    admin,
+    { scope: 'all', team_id: teamId, status: ['decided'] },
+    undefined,
+    100,
+  ],
   ['everything undecided', admin, { scope: 'all' }, undefined, 100],
   ['everything decided', admin, { scope: 'all', status: ['decided'] }, undefined, 100],
   ['everything of one priority', admin, { scope: 'all', priority: 40 }, undefined, 3_000],

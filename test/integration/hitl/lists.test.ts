@@ -133,6 +133,38 @@ describe('the list', () => {
   });
 });
 
+describe('the list of a team', () => {
+  test("has the tasks of the runs of the team's workflows that the caller sees, and no others", async () => {
+    const { client, user, task } = await person();
+    const member = await app.createUser({ roles: ['viewer'] });
+    const admin = await app.as('admin');
+    const { body: team } = await admin.post('/teams', { name: 'payroll', admin: member.id });
+    const { body: other } = await admin.post('/teams', { name: 'pensions', admin: member.id });
+    const run = await insertRun(app.orm, { owner: member.id, team: team.id });
+    const ofTeam = await insertTask(app.orm, run, {
+      candidates: { users: [user.id], roles: [], groups: [], teams: [other.id] },
+    });
+    await task();
+    const listed = async (one: Client, query: string): Promise<unknown[]> => {
+      const { status, body } = await one.get(`/hitl/tasks?team_id=${query}`);
+      expect(status).toBe(200);
+      return body.map(({ id, team_id }: { id: string; team_id: string | null }) => [id, team_id]);
+    };
+    expect(await listed(client, team.id)).toEqual([[ofTeam, team.id]]);
+    expect(await listed(client, `${team.id}&sort=due&status=open,decided`)).toEqual([[ofTeam, team.id]]);
+    expect(await listed(client, `${team.id}&status=decided`)).toEqual([]);
+    // The team that a task names is not the team of its run.
+    const asMember = await app.as(member);
+    expect(await listed(asMember, other.id)).toEqual([]);
+    expect(await listed(asMember, team.id)).toEqual([[ofTeam, team.id]]);
+    expect(await listed((await person()).client, `${team.id}&scope=candidate`)).toEqual([]);
+    expect(await listed(admin, `${team.id}&scope=all`)).toEqual([[ofTeam, team.id]]);
+    expect((await client.get('/hitl/tasks?team_id=payroll')).body.errors).toMatchObject([
+      { pointer: 'team_id' },
+    ]);
+  });
+});
+
 describe('the summary', () => {
   test('needs a token, and takes no parameters', async () => {
     expect((await app.anonymous.get('/hitl/summary')).status).toBe(401);

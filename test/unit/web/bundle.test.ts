@@ -53,7 +53,7 @@ function screenKilobytes(name: string): number {
 test.each([
   ['device', 3],
   ['run', 20],
-  ['runs', 8],
+  ['runs', 9],
   ['workflows', 8],
   ['workflow', 18],
   ['editor', 150],

@@ -29,6 +29,7 @@ test('the address is the filter, and what it does not know is ignored', () => {
     key: 'A-1',
     since: 'PT1H',
     workflow: 'w',
+    team: 't',
     q: 'x',
   });
   expect(queryOf(filter, now)).toEqual({
@@ -38,6 +39,7 @@ test('the address is the filter, and what it does not know is ignored', () => {
     key: 'A-1',
     created_after: '2026-01-01T23:00:00.000Z',
     workflow_id: 'w',
+    team_id: 't',
     q: 'x',
   });
   for (const since of ['P1Y', 'constructor', ''])
@@ -54,6 +56,8 @@ test('a run that changes is shown if the filter asks for it', () => {
   ];
   expect(changed.map((one) => showsRun(filter, one, 'me', now))).toEqual([true, false, false, false]);
   expect(changed.map((one) => showsRun(filterOf({}), one, 'me', now))).toEqual([true, true, true, true]);
+  const ofTeam = [run({ team_id: 't' }), run({ team_id: null })];
+  expect(ofTeam.map((one) => showsRun(filterOf({ team: 't' }), one, 'me', now))).toEqual([true, false]);
   const keyed = [run({ key: 'A-1' }), run({ key: null })];
   expect(keyed.map((one) => showsRun(filterOf({ key: 'A-1' }), one, 'me', now))).toEqual([true, false]);
 });

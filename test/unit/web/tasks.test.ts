@@ -38,6 +38,12 @@ test('the list shows what its filter asks the server for', () => {
     false,
     false,
   ]);
+  const ofTeam = filterOf({ team: 't' });
+  expect(['t', 'other', null].map((team_id) => showsTask(ofTeam, task({ team_id }), now))).toEqual([
+    true,
+    false,
+    false,
+  ]);
   // What nobody offers in an address is ignored.
   expect(filterOf({ sort: 'size', scope: 'none', claimed: 'x' })).toEqual(filterOf({}));
 });

@@ -1,28 +1,11 @@
-/** Choosing a team: whose records a list shows, and for whom a new one is. Without teams there is nothing. */
+/** Choosing for which team a new record is. Without teams there is nothing. */
 import { useId } from 'preact/hooks';
 
 import type { OperationId } from '../../../client/index.ts';
-import { query } from '../app/router.ts';
 import { mayCall } from '../data/session.ts';
-import { knownTeams, teamsToBuildFor } from '../data/teams.ts';
-import { Choice, type Option } from './filters.tsx';
+import { teamsToBuildFor } from '../data/teams.ts';
 import css from './schema-form/schema-form.module.css';
 import { words } from './team-words.ts';
-
-/** The parameter `team` of the address. @param all the list of all teams, and of the user's own */
-export function TeamFilter({ all = words.anybodys }: { all?: string }) {
-  const teams = knownTeams();
-  if (teams.length === 0) return null;
-  const options = teams.map(({ id, name }): Option => [id, name]);
-  return (
-    <Choice
-      name="team"
-      label={words.team}
-      value={query.value['team'] ?? ''}
-      options={[['', all], ...options]}
-    />
-  );
-}
 
 interface Props {
   /** What makes the record. */

@@ -11,7 +11,7 @@ import { usePages } from '../../data/record-pages.ts';
 import { mayCall, user } from '../../data/session.ts';
 import { mayCallForAny, teamName } from '../../data/teams.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
-import { TeamFilter } from '../../ui/team-choice.tsx';
+import { TeamFilter } from '../../ui/team-filter.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
 import { ownerName } from './owner-name.ts';

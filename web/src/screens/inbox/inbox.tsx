@@ -95,9 +95,9 @@ export function Inbox() {
 }
 
 function taskList(filter: TaskFilter): LiveList<Task> {
-  const { scope, overdue, claimed, sort, q } = filter;
+  const { scope, overdue, claimed, team, sort, q } = filter;
   return new LiveList<Task>({
-    key: ['tasks', scope, String(overdue), claimed ?? '', sort, q],
+    key: ['tasks', scope, String(overdue), claimed ?? '', team, sort, q],
     kind: 'task',
     matchedByServer: q !== '',
     shows: (task) => showsTask(filter, task, { userId: user.value?.id ?? '', nowMs: Date.now() }),
@@ -111,6 +111,7 @@ function taskList(filter: TaskFilter): LiveList<Task> {
           sort,
           ...(overdue ? { overdue } : {}),
           ...(claimed === null ? {} : { claimed_by: claimed }),
+          ...(team === '' ? {} : { team_id: team }),
           ...(q === '' ? {} : { q }),
           ...(cursor === null ? {} : { cursor }),
         },

@@ -11,6 +11,7 @@ import { Check, Choice, SearchField } from '../../ui/filters.tsx';
 import { useLate } from '../../ui/late.ts';
 import { ProblemText } from '../../ui/problem.tsx';
 import { StatusMark } from '../../ui/status.tsx';
+import { TeamFilter } from '../../ui/team-filter.tsx';
 import { relativeTime, roundLength } from '../../ui/time.ts';
 import { VirtualList } from '../../ui/virtual-list.tsx';
 import { lastDecided } from './deciding.ts';
@@ -122,6 +123,7 @@ function Filters({ filter }: { filter: TaskFilter }) {
         standard="mine"
         options={Object.entries(words.scopes)}
       />
+      <TeamFilter all={words.anyTeam} />
       <Choice
         name="sort"
         label={words.sort}

@@ -9,6 +9,8 @@ export interface TaskFilter {
   scope: 'mine' | 'candidate' | 'all';
   overdue: boolean;
   claimed: 'me' | null;
+  /** Id of the team of the run's workflow; an empty text does not filter. */
+  team: string;
   sort: Sort;
   q: string;
 }
@@ -22,24 +24,26 @@ export function filterOf(query: Query): TaskFilter {
     scope: scope === 'candidate' || scope === 'all' ? scope : 'mine',
     overdue: query['overdue'] === 'true',
     claimed: query['claimed'] === 'me' ? 'me' : null,
+    team: query['team'] ?? '',
     sort: SORTS.find((sort) => sort === query['sort']) ?? 'priority',
     q: query['q'] ?? '',
   };
 }
 
-export function isFiltered({ scope, overdue, claimed, q }: TaskFilter): boolean {
-  return scope !== 'mine' || overdue || claimed !== null || q !== '';
+export function isFiltered({ scope, overdue, claimed, team, q }: TaskFilter): boolean {
+  return scope !== 'mine' || overdue || claimed !== null || team !== '' || q !== '';
 }
 
 /** As the server: `mine` is what the caller can decide now, the others are all that are undecided. */
 export function showsTask(
-  { scope, overdue, claimed }: TaskFilter,
+  { scope, overdue, claimed, team }: TaskFilter,
   task: Task,
   { userId, nowMs }: { userId: string; nowMs: number },
 ): boolean {
   if (task.status !== 'open' && task.status !== 'claimed') return false;
   if (overdue && !isOverdue(task, nowMs)) return false;
   if (claimed === 'me' && task.claimed_by !== userId) return false;
+  if (team !== '' && task.team_id !== team) return false;
   return scope !== 'mine' || task.can.includes('decide');
 }
 

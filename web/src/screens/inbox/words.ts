@@ -23,6 +23,7 @@ export const words = {
   search: 'Search tasks',
   scope: 'Which tasks',
   scopes: { mine: 'Mine to decide', candidate: 'All of mine', all: 'Everybody’s' },
+  anyTeam: 'Any team',
   sort: 'Order',
   sorts: { priority: 'By priority', due: 'By due time', created: 'Oldest first' },
   overdueOnly: 'Overdue',

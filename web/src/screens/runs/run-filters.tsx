@@ -1,14 +1,12 @@
 import { setQuery } from '../../app/router.ts';
-import { client } from '../../data/api.ts';
 import { personName } from '../../data/people.ts';
-import { useQuery } from '../../data/query.ts';
+import { useWorkflowChoices } from '../../data/workflow-choices.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
+import { TeamFilter } from '../../ui/team-filter.tsx';
 import { PERIODS_MS, STATUSES, type RunFilter } from './run-list.ts';
 import css from './runs.module.css';
 import { words } from './words.ts';
 
-/** Workflows to choose from, the newest first; runs of others are found by name. */
-const MAX_WORKFLOWS = 200;
 const MAX_TAG_LENGTH = 100;
 const MAX_MARK_LENGTH = 270;
 const MAX_KEY_LENGTH = 200;
@@ -30,6 +28,7 @@ export function RunFilters({ filter, seesAll }: Props) {
         options={[['', words.anyStatus], ...STATUSES.map((status): Option => [status, status])]}
       />
       <WorkflowChoice value={filter.workflow} />
+      <TeamFilter all={words.anyTeam} />
       {(seesAll || filter.owner !== '') && <OwnerChoice value={filter.owner} />}
       <Choice
         name="since"
@@ -81,13 +80,9 @@ function TextFilter({ name, label, hint = label, maxLength, value }: TextProps) 
   );
 }
 
+/** Runs of workflows that are not among the newest are found by name. */
 function WorkflowChoice({ value }: { value: string }) {
-  const { data } = useQuery({
-    queryKey: ['workflows to choose'],
-    queryFn: ({ signal }) =>
-      client.page('listWorkflows', { query: { view: 'summary', limit: MAX_WORKFLOWS }, signal }),
-  });
-  const known = (data?.items ?? []).map(({ id, name }): Option => [id, name]);
+  const known = useWorkflowChoices().map(({ id, name }): Option => [id, name]);
   const isKnown = value === '' || known.some(([id]) => id === value);
   return (
     <Choice

@@ -29,6 +29,8 @@ export const PERIODS_MS: Readonly<Record<string, number>> = {
 export interface RunFilter {
   status: string;
   workflow: string;
+  /** Id of the team of the workflow. */
+  team: string;
   /** Id of a user, or `me`. */
   owner: string;
   tag: string;
@@ -40,17 +42,20 @@ export interface RunFilter {
 }
 
 export function filterOf(query: Query): RunFilter {
-  const { status = '', workflow = '', owner = '', tag = '', mark = '', key = '', since = '', q = '' } = query;
+  const { status = '', workflow = '', team = '', owner = '', since = '' } = query;
+  const { tag = '', mark = '', key = '', q = '' } = query;
   const known = Object.hasOwn(PERIODS_MS, since) ? since : '';
-  return { status, workflow, owner, tag, mark, key, since: known, q };
+  return { status, workflow, team, owner, tag, mark, key, since: known, q };
 }
 
 /** The filter as parameters of the API. */
-export function queryOf({ status, workflow, owner, tag, mark, key, since, q }: RunFilter, nowMs: number) {
+export function queryOf(filter: RunFilter, nowMs: number) {
+  const { status, workflow, team, owner, tag, mark, key, since, q } = filter;
   const period = PERIODS_MS[since];
   return {
     ...(status === '' ? {} : { status }),
     ...(workflow === '' ? {} : { workflow_id: workflow }),
+    ...(team === '' ? {} : { team_id: team }),
     ...(owner === '' ? {} : { owner_id: owner }),
     ...(tag === '' ? {} : { tag }),
     ...(mark === '' ? {} : mark.includes('=') ? { label: mark } : { run_tag: mark }),
@@ -62,7 +67,7 @@ export function queryOf({ status, workflow, owner, tag, mark, key, since, q }: R
 
 /** Whether a run that has changed belongs in the list. */
 export function showsRun(
-  { status, workflow, owner, key, since }: RunFilter,
+  { status, workflow, team, owner, key, since }: RunFilter,
   run: ListedRun,
   userId: string,
   nowMs: number,
@@ -70,6 +75,7 @@ export function showsRun(
   if (status !== '' && run.status !== status) return false;
   if (owner !== '' && run.owner_id !== (owner === 'me' ? userId : owner)) return false;
   if (nowMs - Date.parse(run.created_at) > (PERIODS_MS[since] ?? Infinity)) return false;
+  if (team !== '' && run.team_id !== team) return false;
   if (key !== '' && run.key !== key) return false;
   return workflow === '' || run.workflow_id === workflow;
 }

@@ -12,6 +12,7 @@ import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { personName } from '../../data/people.ts';
 import { user } from '../../data/session.ts';
+import { teamName } from '../../data/teams.ts';
 import { nowMs } from '../../ui/clock.ts';
 import { lengthOf, marksOf, subjectOf } from '../../ui/run-facts.ts';
 import { StatusText } from '../../ui/status.tsx';
@@ -168,10 +169,11 @@ function takeResults(list: LiveList<ListedRun>, selection: Selection, results: R
   );
 }
 
-function filterTexts({ status, workflow, owner, tag, mark, key, since, q }: RunFilter): string[] {
+function filterTexts({ status, workflow, team, owner, tag, mark, key, since, q }: RunFilter): string[] {
   return [
     status,
     workflow === '' ? '' : words.otherWorkflow.toLowerCase(),
+    team === '' ? '' : words.ofTeam(teamName(team)),
     owner === '' ? '' : (words.owners[owner] ?? words.otherOwner(personName(owner))).toLowerCase(),
     (words.periods[since] ?? '').toLowerCase(),
     tag === '' ? '' : words.tagged(tag),

@@ -12,6 +12,8 @@ export const words = {
   workflow: 'Workflow',
   anyWorkflow: 'Any workflow',
   otherWorkflow: 'This workflow',
+  anyTeam: 'Any team',
+  ofTeam: (name: string) => `team ${name}`,
   owner: 'Whose runs',
   owners: { '': 'Everybody’s', me: 'Mine' } as Readonly<Record<string, string>>,
   otherOwner: (name: string) => `Those of ${name}`,

@@ -10,7 +10,7 @@ import { ListState } from '../../ui/list-state.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
 import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
-import { TeamFilter } from '../../ui/team-choice.tsx';
+import { TeamFilter } from '../../ui/team-filter.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { Removal } from './removal.tsx';

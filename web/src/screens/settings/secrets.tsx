@@ -7,7 +7,7 @@ import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
-import { TeamFilter } from '../../ui/team-choice.tsx';
+import { TeamFilter } from '../../ui/team-filter.tsx';
 import { words as teamWords } from '../../ui/team-words.ts';
 import { tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';

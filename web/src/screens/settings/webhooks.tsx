@@ -11,7 +11,7 @@ import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
-import { TeamFilter } from '../../ui/team-choice.tsx';
+import { TeamFilter } from '../../ui/team-filter.tsx';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { MoveHeld } from './move-held.tsx';

@@ -11,7 +11,7 @@ import { useRunStats } from '../../data/run-stats.ts';
 import { user } from '../../data/session.ts';
 import { mayCallForAny, teamName } from '../../data/teams.ts';
 import { Choice, SearchField } from '../../ui/filters.tsx';
-import { TeamFilter } from '../../ui/team-choice.tsx';
+import { TeamFilter } from '../../ui/team-filter.tsx';
 import { RunStrip } from '../../ui/run-strip/run-strip.tsx';
 import { StatusText } from '../../ui/status.tsx';
 import table from '../../ui/table.module.css';
