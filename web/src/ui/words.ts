@@ -9,4 +9,5 @@ export const words = {
   needs: (role: string) => `This needs the role ${role}. An admin can give it to you.`,
   copy: 'Copy',
   copied: 'Copied',
+  history: 'History',
 };

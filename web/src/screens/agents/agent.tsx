@@ -11,6 +11,7 @@ import { agentAddress, editAgentAddress, marketItemAddress } from '../../app/rou
 import { client } from '../../data/api.ts';
 import { cache } from '../../data/query.ts';
 import { Confirm } from '../../ui/confirm.tsx';
+import { HistoryLink } from '../../ui/history-link.tsx';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
@@ -84,6 +85,7 @@ function Loaded({ agent }: { agent: Agent }) {
           )}
           {agent.can.includes('publish') && <Publish agent={agent} />}
           <MoveAgent agent={agent} />
+          <HistoryLink id={agent.id} />
           {agent.can.includes('delete') && (
             <button type="button" onClick={() => (deleting.value = true)}>
               {words.delete}

@@ -1,52 +1,45 @@
 /** The audit log: for admins all of it, for others what they did themselves. */
+import { useSignal } from '@preact/signals';
+
 import type { AuditEntry } from '../../../../client/index.ts';
 import { query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { user } from '../../data/session.ts';
-import { Choice, type Option } from '../../ui/filters.tsx';
 import { ListState } from '../../ui/list-state.tsx';
-import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
-import { words } from './access-words.ts';
+import { AuditEntryDialog } from './audit-entry.tsx';
+import { filterOf, NO_FILTER } from './audit-filter.ts';
+import { AuditFilters } from './audit-filters.tsx';
+import { words } from './audit-words.ts';
 import { words as settingsWords } from './words.ts';
 
-// Safe: they are the table's own names.
-const OUTCOMES = Object.keys(words.outcomes) as (keyof typeof words.outcomes)[];
-
 export function Audit() {
-  const outcome = OUTCOMES.find((one) => one === query.value['outcome']);
-  const list = usePages(['audit', outcome ?? ''], (cursor) =>
-    client.page('listAudit', { query: { outcome, limit: 100, cursor: cursor ?? undefined } }),
+  const filter = filterOf(query.value);
+  const opened = useSignal<AuditEntry | null>(null);
+  const seesAll = user.value?.roles.includes('admin') === true;
+  const list = usePages(['audit', JSON.stringify(filter)], (cursor) =>
+    client.page('listAudit', { query: { ...filter, limit: 100, cursor: cursor ?? undefined } }),
   );
   return (
     <>
-      <p class="muted">{user.value?.roles.includes('admin') ? words.auditHelpAdmin : words.auditHelp}</p>
-      <search class={page['filters']}>
-        <Choice
-          name="outcome"
-          label={words.outcome}
-          value={outcome ?? ''}
-          options={[['', words.anyOutcome], ...OUTCOMES.map((one): Option => [one, words.outcomes[one]])]}
-        />
-        <a href="/audit/export?format=csv" download="audit.csv">
-          {words.download}
-        </a>
-      </search>
+      <p class="muted">{seesAll ? words.helpAdmin : words.help}</p>
+      <AuditFilters filter={filter} entries={list.items.value} seesAll={seesAll} />
       <ListState
         list={list}
-        filter={outcome === undefined ? '' : words.outcomes[outcome]}
-        onClear={() => setQuery({ outcome: undefined })}
-        empty={<p>{words.noEntries}</p>}
+        filter={Object.values(filter).join(', ')}
+        onClear={() => setQuery(NO_FILTER)}
+        empty={<p>{words.none}</p>}
       >
         <Table
           label={settingsWords.parts.audit}
-          columns={COLUMNS}
+          columns={columns((entry) => (opened.value = entry))}
           records={list.items.value}
           keyOf={({ id }: AuditEntry) => id}
         />
       </ListState>
+      <AuditEntryDialog entry={opened.value} onClose={() => (opened.value = null)} />
     </>
   );
 }
@@ -55,7 +48,7 @@ function changedIn({ fields, changes }: AuditEntry): string {
   return [...new Set([...fields, ...Object.keys(changes)])].join(', ');
 }
 
-const COLUMNS: Column<AuditEntry>[] = [
+const columns = (open: (entry: AuditEntry) => void): Column<AuditEntry>[] => [
   { title: words.when, cell: ({ at }) => <When at={at} /> },
   { title: words.who, cell: ({ actor }) => actor?.username ?? actor?.id ?? '–' },
   { title: words.what, cell: ({ action }) => <code>{action}</code> },
@@ -67,4 +60,13 @@ const COLUMNS: Column<AuditEntry>[] = [
   },
   { title: words.changed, cell: changedIn, text: true, minor: true },
   { title: words.address, cell: ({ address }) => address ?? '–', minor: true },
+  {
+    title: words.acts,
+    acts: true,
+    cell: (entry) => (
+      <button type="button" onClick={() => open(entry)}>
+        {words.open}
+      </button>
+    ),
+  },
 ];

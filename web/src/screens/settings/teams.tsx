@@ -8,6 +8,7 @@ import { usePages } from '../../data/record-pages.ts';
 import { mayCall, user } from '../../data/session.ts';
 import { SearchField } from '../../ui/filters.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
+import { HistoryLink } from '../../ui/history-link.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import type { Schema } from '../../ui/schema-form/fields.ts';
@@ -89,45 +90,52 @@ function columns(saved: Saved): Column<Team>[] {
     {
       title: words.acts,
       acts: true,
-      cell: (team) =>
-        team.can.includes('manage') && (
-          <>
-            <FormDialog
-              id={`team-${team.id}`}
-              button={words.edit}
-              title={words.editOf(team.name)}
-              submit={words.save}
-              schema={newTeam}
-              values={{ name: team.name, description: team.description }}
-              onSubmit={async (body) => {
-                const changed = await client.call('updateTeam', { path: { id: team.id }, body });
-                await saved(words.saved(changed.name));
-              }}
-            />{' '}
-            {user.value?.roles.includes('admin') && (
-              <QuotaForm
-                id={team.id}
-                of="team"
-                name={team.name}
-                quotas={team.quotas}
-                save={async (quotas) => {
-                  await client.call('updateTeam', { path: { id: team.id }, body: { quotas } });
-                  await saved(words.saved(team.name));
-                }}
-              />
-            )}{' '}
-            <Removal
-              title={words.deleteOf(team.name)}
-              text={words.deleteText}
-              onAct={async () => {
-                await client.call('deleteTeam', { path: { id: team.id } });
-                await saved(words.deleted(team.name));
-              }}
-            />
-          </>
-        ),
+      cell: (team) => (
+        <>
+          {team.can.includes('manage') && <Acts team={team} saved={saved} />} <HistoryLink id={team.id} />
+        </>
+      ),
     },
   ];
+}
+
+function Acts({ team, saved }: { team: Team; saved: Saved }) {
+  return (
+    <>
+      <FormDialog
+        id={`team-${team.id}`}
+        button={words.edit}
+        title={words.editOf(team.name)}
+        submit={words.save}
+        schema={newTeam}
+        values={{ name: team.name, description: team.description }}
+        onSubmit={async (body) => {
+          const changed = await client.call('updateTeam', { path: { id: team.id }, body });
+          await saved(words.saved(changed.name));
+        }}
+      />{' '}
+      {user.value?.roles.includes('admin') && (
+        <QuotaForm
+          id={team.id}
+          of="team"
+          name={team.name}
+          quotas={team.quotas}
+          save={async (quotas) => {
+            await client.call('updateTeam', { path: { id: team.id }, body: { quotas } });
+            await saved(words.saved(team.name));
+          }}
+        />
+      )}{' '}
+      <Removal
+        title={words.deleteOf(team.name)}
+        text={words.deleteText}
+        onAct={async () => {
+          await client.call('deleteTeam', { path: { id: team.id } });
+          await saved(words.deleted(team.name));
+        }}
+      />
+    </>
+  );
 }
 
 function Members({ team, saved }: { team: Team; saved: Saved }) {

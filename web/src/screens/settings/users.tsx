@@ -7,6 +7,7 @@ import { budgetForm, budgetOf } from '../../ui/budget/budget.tsx';
 import { patchOf } from '../../ui/form-sections.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
+import { HistoryLink } from '../../ui/history-link.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import type { Schema } from '../../ui/schema-form/fields.ts';
@@ -109,10 +110,7 @@ export function Users() {
   );
 }
 
-function columns(
-  saved: (user: User) => Promise<void>,
-  erased: (before: User, report: Erasure) => Promise<void>,
-): Column<User>[] {
+function columns(saved: ActsProps['saved'], erased: ActsProps['erased']): Column<User>[] {
   return [
     {
       title: words.username,
@@ -124,48 +122,62 @@ function columns(
     {
       title: words.acts,
       acts: true,
-      cell: (user) =>
-        user.erased_at === null && (
-          <>
-            <FormDialog
-              id={`user-${user.id}`}
-              button={words.edit}
-              title={words.editUser(user.username)}
-              submit={words.save}
-              schema={changedUser}
-              values={{ ...user }}
-              onSubmit={async (body) => {
-                const patch = patchOf(body, { ...user });
-                await saved(await client.call('updateUser', { path: { id: user.id }, body: patch }));
-              }}
-            />{' '}
-            <FormDialog
-              id={`budget-${user.id}`}
-              button={words.budget}
-              title={words.budgetOf(user.username)}
-              submit={words.save}
-              schema={budgetForm}
-              values={{ ...user.budget }}
-              onSubmit={async (body) => {
-                const path = { id: user.id };
-                await saved(await client.call('updateUser', { path, body: { budget: budgetOf(body) } }));
-              }}
-            />{' '}
-            <QuotaForm
-              id={user.id}
-              of="user"
-              name={user.username}
-              quotas={user.quotas}
-              save={async (quotas) => {
-                await saved(await client.call('updateUser', { path: { id: user.id }, body: { quotas } }));
-              }}
-            />{' '}
-            <a href={`/users/${encodeURIComponent(user.id)}/personal-data`} download>
-              {eraseWords.personalData}
-            </a>{' '}
-            <EraseUser user={user} onErased={(report) => erased(user, report)} />
-          </>
-        ),
+      cell: (user) => (
+        <>
+          {user.erased_at === null && <Acts user={user} saved={saved} erased={erased} />}{' '}
+          <HistoryLink id={user.id} />
+        </>
+      ),
     },
   ];
+}
+
+interface ActsProps {
+  user: User;
+  saved: (user: User) => Promise<void>;
+  erased: (before: User, report: Erasure) => Promise<void>;
+}
+
+function Acts({ user, saved, erased }: ActsProps) {
+  return (
+    <>
+      <FormDialog
+        id={`user-${user.id}`}
+        button={words.edit}
+        title={words.editUser(user.username)}
+        submit={words.save}
+        schema={changedUser}
+        values={{ ...user }}
+        onSubmit={async (body) => {
+          const patch = patchOf(body, { ...user });
+          await saved(await client.call('updateUser', { path: { id: user.id }, body: patch }));
+        }}
+      />{' '}
+      <FormDialog
+        id={`budget-${user.id}`}
+        button={words.budget}
+        title={words.budgetOf(user.username)}
+        submit={words.save}
+        schema={budgetForm}
+        values={{ ...user.budget }}
+        onSubmit={async (body) => {
+          const path = { id: user.id };
+          await saved(await client.call('updateUser', { path, body: { budget: budgetOf(body) } }));
+        }}
+      />{' '}
+      <QuotaForm
+        id={user.id}
+        of="user"
+        name={user.username}
+        quotas={user.quotas}
+        save={async (quotas) => {
+          await saved(await client.call('updateUser', { path: { id: user.id }, body: { quotas } }));
+        }}
+      />{' '}
+      <a href={`/users/${encodeURIComponent(user.id)}/personal-data`} download>
+        {eraseWords.personalData}
+      </a>{' '}
+      <EraseUser user={user} onErased={(report) => erased(user, report)} />
+    </>
+  );
 }

@@ -15,6 +15,7 @@ import { cache, useQuery } from '../../data/query.ts';
 import { Diagram } from '../../ui/diagram/diagram.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { focusDrawn } from '../../ui/focus.ts';
+import { HistoryLink } from '../../ui/history-link.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
@@ -149,6 +150,7 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
           </a>
         )}
         <MoreActions workflow={workflow} />
+        <HistoryLink id={workflow.id} />
         {workflow.can.includes('move') && hasTeams() && (
           <Move
             name={workflow.name}

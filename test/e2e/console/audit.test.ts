@@ -1,0 +1,133 @@
+/** The audit log in a real browser: narrowed, opened, and reached from what it is about. */
+import { expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
+
+import type { Client, TestApp, TestUser } from '../../support/app.ts';
+import { phone, wide } from '../../support/chromium.ts';
+import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
+
+let app: TestApp;
+let ada: TestUser;
+let asAda: Client;
+let root: TestUser;
+
+const { inBrowser, visit } = consoleTestsWithoutTemporal(async (started) => {
+  app = started;
+  ada = await app.createUser({ username: 'ada', roles: ['builder'] });
+  asAda = await app.as(ada);
+  root = await app.createUser({ username: 'root', roles: ['admin'] });
+});
+
+const definition = { do: [{ first: { set: { a: 1 } } }] };
+const rows = (page: Page) => page.locator('tbody[data-records] tr');
+const searchOf = (page: Page) => new URL(page.url()).searchParams;
+
+/** A workflow of ada whose visibility has changed. */
+async function changedWorkflow(name: string): Promise<string> {
+  const { body } = await asAda.post('/workflows', { name, definition, visibility: 'private' });
+  const agent = { headers: { 'user-agent': 'ledger-script/7' } };
+  const changed = await asAda.patch(`/workflows/${body.id}`, { visibility: 'public' }, agent);
+  expect(changed.status).toBe(200);
+  return body.id;
+}
+
+inBrowser('an admin gets from a workflow to what was done to it, and an entry says all', async () => {
+  const id = await changedWorkflow('ledger');
+  const { page, complaints, open } = await visit(root);
+  await open(`/workflows/${id}`);
+  await page.getByRole('link', { name: 'History', exact: true }).click();
+  await rows(page).nth(1).waitFor();
+  expect(new URL(page.url()).pathname).toBe('/console/settings/audit');
+  expect([searchOf(page).get('object_id'), await rows(page).count()]).toEqual([id, 2]);
+  await rows(page).filter({ hasText: 'updateWorkflow' }).getByRole('button', { name: 'All fields' }).click();
+  const dialog = page.getByRole('dialog', { name: 'updateWorkflow' });
+  for (const text of [`ada, ${ada.id}`, `workflow ${id}`, 'ledger-script/7', 'Request id', 'Credential'])
+    await dialog.getByText(text).first().waitFor();
+  await dialog.getByText('private → public').waitFor();
+  await dialog.getByText('changed; such values are not kept').first().waitFor();
+  await expectFits(page, 'audit-entry');
+  await dialog.getByRole('link', { name: 'All that was done to it' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('the log is narrowed by person, action, object and time, and so is its export', async () => {
+  const id = await changedWorkflow('journal');
+  for (const viewport of [wide, phone]) {
+    const { page, complaints, open } = await visit(root, { viewport });
+    await open('/settings/audit');
+    const fill = async (label: string, text: string): Promise<void> => {
+      await page.getByLabel(label, { exact: true }).fill(text);
+      await page.getByLabel(label, { exact: true }).blur();
+    };
+    await fill('Id of the object', id);
+    await rows(page).nth(2).waitFor({ state: 'detached' });
+    await fill('Action', 'updateWorkflow');
+    await rows(page).nth(1).waitFor({ state: 'detached' });
+    await fill('Kind of object', 'workflow');
+    await fill('Person', 'ada');
+    await page.waitForURL((url) => url.searchParams.get('actor_id') === ada.id);
+    await rows(page).filter({ hasText: 'updateWorkflow' }).waitFor();
+    await fill('From', '2026-01-31T08:30');
+    await page.waitForURL((url) => url.searchParams.has('from'));
+    // The fields show what the address says.
+    await page.reload();
+    await rows(page).filter({ hasText: 'updateWorkflow' }).waitFor();
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-01-31T08:30');
+    const address = await page.getByRole('link', { name: 'Download as CSV' }).getAttribute('href');
+    const csv = (await page.evaluate(`fetch(${JSON.stringify(address)}).then((r) => r.text())`)) as string;
+    expect(csv.trim().split('\r\n')).toEqual([
+      expect.stringContaining('object_id'),
+      expect.stringContaining(id),
+    ]);
+    const asked = Object.fromEntries(new URLSearchParams(address?.split('?')[1]));
+    expect(asked).toEqual({ format: 'csv', ...Object.fromEntries(searchOf(page)) });
+    await expectFits(page, `audit-narrowed-${viewport.width}`);
+    await fill('Before', '2026-02-01T00:00');
+    await page.getByText('Nothing matches').waitFor();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await rows(page).nth(2).waitFor();
+    expect([...searchOf(page).keys()]).toEqual([]);
+    await fill('Person', 'nobody-of-that-name');
+    await page.getByText('There is no user nobody-of-that-name.').waitFor();
+    expect(complaints).toEqual([]);
+  }
+});
+
+inBrowser('who is no admin sees their own entries, and no way to those of others', async () => {
+  const id = await changedWorkflow('diary');
+  const { page, complaints, open } = await visit(ada);
+  await open(`/workflows/${id}`);
+  await page.getByRole('heading', { name: 'diary' }).waitFor();
+  expect(await page.getByRole('link', { name: 'History', exact: true }).count()).toBe(0);
+  await open(`/settings/audit?object_id=${id}`);
+  await rows(page).nth(1).waitFor();
+  expect(await page.getByLabel('Person', { exact: true }).count()).toBe(0);
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('users, teams and agents lead an admin to their entries', async () => {
+  const admin = await app.as(root);
+  const { body: team } = await admin.post('/teams', { name: 'auditors' });
+  expect((await admin.put(`/teams/${team.id}/members/${ada.id}`, { role: 'viewer' })).status).toBe(201);
+  const { body: agent } = await asAda.post('/agents', {
+    name: 'scorer',
+    type: 'api',
+    version: '1.0.0',
+    visibility: 'public',
+    configuration: { endpoint: 'https://scores.example.com' },
+  });
+  const { page, complaints, open } = await visit(root);
+  for (const [screen, place, action] of [
+    ['/settings/teams', page.getByRole('row', { name: 'auditors' }), 'putTeamMember'],
+    [`/agents/${agent.id}`, page.locator('main'), 'createAgent'],
+  ] as const) {
+    await open(screen);
+    await place.getByRole('link', { name: 'History', exact: true }).click();
+    await rows(page).filter({ hasText: action }).waitFor();
+  }
+  await open('/settings/users?q=ada');
+  await page.getByRole('row', { name: 'ada@' }).getByRole('link', { name: 'History' }).click();
+  await page.waitForURL((url) => url.searchParams.get('object_id') === ada.id);
+  expect(complaints).toEqual([]);
+});

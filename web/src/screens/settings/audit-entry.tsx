@@ -1,0 +1,98 @@
+/** An entry of the audit log with all that it says. */
+import type { AuditEntry } from '../../../../client/index.ts';
+import { settingsAddress } from '../../app/routes.ts';
+import { Dialog } from '../../ui/dialog.tsx';
+import page from '../../ui/page.module.css';
+import { exactTime } from '../../ui/time.ts';
+import { Value } from '../../ui/value.tsx';
+import { words } from './audit-words.ts';
+import css from './settings.module.css';
+
+interface Props {
+  entry: AuditEntry | null;
+  onClose: () => void;
+}
+
+export function AuditEntryDialog({ entry, onClose }: Props) {
+  return (
+    <Dialog open={entry !== null} title={entry?.action ?? ''} onClose={onClose}>
+      {entry !== null && <Entry entry={entry} onClose={onClose} />}
+      <button type="button" onClick={onClose}>
+        {words.close}
+      </button>
+    </Dialog>
+  );
+}
+
+function Entry({ entry, onClose }: { entry: AuditEntry; onClose: () => void }) {
+  const { object, changes, details } = entry;
+  const changed = Object.entries(changes);
+  return (
+    <div class={css['entry']}>
+      <Facts facts={factsOf(entry)} />
+      {object !== null && object.id !== null && (
+        <a href={settingsAddress('audit', { object_id: object.id })} onClick={onClose}>
+          {words.history}
+        </a>
+      )}
+      {changed.length > 0 && (
+        <section class={page['part']}>
+          <h3>{words.changes}</h3>
+          <Facts facts={changed.map(([name, change]) => [name, changeText(change)])} />
+        </section>
+      )}
+      {Object.keys(details).length > 0 && (
+        <section class={page['part']}>
+          <h3>{words.details}</h3>
+          <Value value={details} label={words.details} />
+        </section>
+      )}
+    </div>
+  );
+}
+
+function Facts({ facts }: { facts: readonly (readonly [name: string, value: string])[] }) {
+  return (
+    <dl class={css['facts']}>
+      {facts.map(([name, value]) => (
+        <>
+          <dt key={name}>{name}</dt>
+          <dd>{value}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}
+
+/** Each with its name; fields without a value are left out. */
+function factsOf(entry: AuditEntry): [name: string, value: string][] {
+  const { actor, object, credential, fields } = entry;
+  const values: Record<keyof typeof words.fields, string | null> = {
+    at: exactTime(entry.at),
+    actor: actor === null ? null : [actor.username, actor.id].filter((one) => one !== null).join(', '),
+    outcome: words.outcomes[entry.outcome],
+    object: object === null ? null : `${object.type} ${object.id ?? ''}`,
+    credential: `${credential.type} ${credential.id ?? ''}`,
+    via: entry.via,
+    address: entry.address,
+    user_agent: entry.user_agent,
+    request_id: entry.request_id,
+    fields: fields.length === 0 ? null : fields.join(', '),
+  };
+  // Safe: they are the table's own names.
+  return (Object.keys(values) as (keyof typeof values)[]).flatMap((name) => {
+    const value = values[name];
+    return value === null ? [] : [[words.fields[name], value]];
+  });
+}
+
+/** Values are kept of harmless fields alone. */
+function changeText({ old, new: next }: AuditEntry['changes'][string]): string {
+  if (old === undefined && next === undefined) return words.valuesNotKept;
+  return old === undefined ? shown(next) : words.fromTo(shown(old), shown(next));
+}
+
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return '–';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

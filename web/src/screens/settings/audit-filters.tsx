@@ -1,0 +1,189 @@
+/** The fields by which the audit log is narrowed. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+
+import type { AuditEntry } from '../../../../client/index.ts';
+import { isUuid } from '../../../../contracts/uuid.ts';
+import { setQuery } from '../../app/router.ts';
+import { personName, readPersonId, searchPeople } from '../../data/people.ts';
+import { useQuery } from '../../data/query.ts';
+import { Choice, type Option } from '../../ui/filters.tsx';
+import page from '../../ui/page.module.css';
+import { detailOf } from '../../ui/problem.tsx';
+import { complain } from '../../ui/toasts.tsx';
+import { exportAddress, isoTime, localTime, OUTCOMES, type AuditFilter } from './audit-filter.ts';
+import { words } from './audit-words.ts';
+import css from './settings.module.css';
+
+interface Props {
+  filter: AuditFilter;
+  /** Entries that are shown, whose actions and kinds are proposed. */
+  entries: readonly AuditEntry[];
+  /** Whether the user sees what others did. */
+  seesAll: boolean;
+}
+
+export function AuditFilters({ filter, entries, seesAll }: Props) {
+  return (
+    <search class={page['filters']}>
+      {seesAll && <PersonField value={filter.actor_id} />}
+      <TextField
+        name="action"
+        label={words.action}
+        hint={words.actionHint}
+        maxLength={100}
+        value={filter.action}
+        proposed={entries.map(({ action }) => action)}
+      />
+      <TextField
+        name="object_type"
+        label={words.objectType}
+        hint={words.objectTypeHint}
+        maxLength={100}
+        value={filter.object_type}
+        proposed={entries.flatMap(({ object }) => object?.type ?? [])}
+      />
+      <TextField name="object_id" label={words.objectId} maxLength={255} value={filter.object_id} />
+      <TextField name="address" label={words.address} maxLength={100} value={filter.address} />
+      <TimeField name="from" label={words.from} value={filter.from} />
+      <TimeField name="to" label={words.to} value={filter.to} />
+      <Choice
+        name="outcome"
+        label={words.outcome}
+        value={filter.outcome ?? ''}
+        options={[['', words.anyOutcome], ...OUTCOMES.map((one): Option => [one, words.outcomes[one]])]}
+      />
+      <a href={exportAddress(filter)} download="audit.csv">
+        {words.download}
+      </a>
+    </search>
+  );
+}
+
+interface FieldProps {
+  /** The parameter of the address. */
+  name: string;
+  label: string;
+  value: string | undefined;
+}
+
+interface TextProps extends FieldProps {
+  hint?: string;
+  maxLength: number;
+  proposed?: readonly string[];
+}
+
+function TextField({ name, label, hint = label, maxLength, value = '', proposed = [] }: TextProps) {
+  return (
+    <EnteredField
+      id={`audit-${name}`}
+      label={label}
+      hint={hint}
+      maxLength={maxLength}
+      value={value}
+      onEnter={async (text) => setQuery({ [name]: text === '' ? undefined : text })}
+    >
+      {[...new Set(proposed)].map((one) => (
+        <option key={one} value={one} />
+      ))}
+    </EnteredField>
+  );
+}
+
+/** More are found by typing. */
+const SUGGESTED = 8;
+
+/** Takes a username, or the id of anybody, also of who has no account any more. */
+function PersonField({ value = '' }: { value: string | undefined }) {
+  const typed = useSignal('');
+  const { data } = useQuery({
+    queryKey: ['search people', typed.value.trim()],
+    queryFn: ({ signal }) => searchPeople(typed.value, SUGGESTED, signal),
+    placeholderData: (last) => last,
+  });
+  const choose = async (text: string) => {
+    const isId = text === '' || text === 'me' || isUuid(text);
+    const id = isId ? text : await readPersonId(text);
+    setQuery({ actor_id: id === '' ? undefined : id });
+  };
+  return (
+    <EnteredField
+      id="audit-people"
+      label={words.person}
+      hint={words.personHint}
+      maxLength={255}
+      value={isUuid(value) ? personName(value) : value}
+      onType={(text) => (typed.value = text)}
+      onEnter={choose}
+    >
+      {(data ?? []).map(({ username, display_name: name }) => (
+        <option key={username} value={username}>
+          {name ?? username}
+        </option>
+      ))}
+    </EnteredField>
+  );
+}
+
+interface EnteredProps {
+  /** Of the list of proposals. */
+  id: string;
+  label: string;
+  hint: string;
+  maxLength: number;
+  /** What the address says. */
+  value: string;
+  onType?: (text: string) => void;
+  /** @throws what is wrong with the text */
+  onEnter: (text: string) => Promise<void>;
+  /** Proposals. */
+  children: ComponentChildren;
+}
+
+/** The server compares whole values, so it is asked when the field is left or Enter pressed. */
+function EnteredField({ id, label, hint, maxLength, value, onType, onEnter, children }: EnteredProps) {
+  /** What is being typed; a drawing meanwhile must not take it away. */
+  const typed = useSignal<string | null>(null);
+  const type = (text: string) => {
+    typed.value = text;
+    onType?.(text);
+  };
+  const enter = async (text: string) => {
+    try {
+      await onEnter(text.trim());
+      typed.value = null;
+    } catch (error) {
+      complain(detailOf(error));
+    }
+  };
+  return (
+    <>
+      <input
+        class={css['filter']}
+        aria-label={label}
+        placeholder={hint}
+        maxLength={maxLength}
+        list={id}
+        autocapitalize="none"
+        spellcheck={false}
+        value={typed.value ?? value}
+        onInput={(event) => type(event.currentTarget.value)}
+        onChange={(event) => void enter(event.currentTarget.value)}
+      />
+      <datalist id={id}>{children}</datalist>
+    </>
+  );
+}
+
+function TimeField({ name, label, value }: FieldProps) {
+  return (
+    <label class={css['time']}>
+      {label}
+      <input
+        type="datetime-local"
+        value={localTime(value)}
+        onChange={(event) => setQuery({ [name]: isoTime(event.currentTarget.value) })}
+      />
+    </label>
+  );
+}
