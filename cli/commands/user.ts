@@ -353,6 +353,7 @@ const clientView: View<Client> = {
     ['client id', (client) => client.client_id],
     ['expires', (client) => ago(client.expires_at)],
     ['used', (client) => ago(client.last_used)],
+    ['scopes', ({ scopes }) => scopes ?? 'all'],
     ['name', ({ name }) => name],
   ],
   name: ({ id }) => id,
@@ -377,12 +378,21 @@ const listClients = command({
 
 const createClient = command({
   brief: 'Create a machine client, which acts as you; its secret is shown once',
-  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
-  flags: { expires: seconds('How long it lives, such as 30d') },
+  details:
+    'Needs a log-in at most five minutes ago, or cadenza session verify. ' +
+    'Without --scope it may do all that you may.',
+  flags: {
+    scope: texts('Such as runs:read, or workflow:ID for one workflow and its runs', 'SCOPE'),
+    expires: seconds('How long it lives, such as 30d'),
+  },
   arguments: [argument('NAME', 'What it is for')],
-  run: async (cli, { expires }, name) => {
+  run: async (cli, { scope = [], expires }, name) => {
     const until = expires === undefined ? undefined : new Date(Date.now() + expires * 1_000).toISOString();
-    const body = { name, ...(until === undefined ? {} : { expires_at: until }) };
+    const body = {
+      name,
+      ...(scope.length === 0 ? {} : { scopes: [...scope] }),
+      ...(until === undefined ? {} : { expires_at: until }),
+    };
     await cli.out.record(await cli.client.call('createMyClient', { body, signal: cli.signal }), {
       columns: [...clientView.columns, ['secret', (client) => client.client_secret]],
       name: ({ id }) => id,

@@ -440,6 +440,32 @@ test('a machine client is created, and logs in with the secret that is shown onc
   expect((await ci.run(['whoami'])).exitCode).toBe(4);
 });
 
+test('a machine client has the scopes that it is given, and the list shows them', async () => {
+  const scopes = ['--scope', 'runs:read', '--scope', 'workflows:read'];
+  const [limited, free, wrong] = [
+    await ada.run(['client', 'create', 'reader', ...scopes]),
+    await ada.run(['client', 'create', 'worker']),
+    await ada.run(['client', 'create', 'other', '--scope', 'runs:reed']),
+  ];
+  expect([limited.json().scopes, free.json().scopes]).toEqual([['runs:read', 'workflows:read'], null]);
+  expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining('did you mean "runs:read"')]);
+  const { client_id: clientId, client_secret: secret } = limited.json();
+  const reader = cliUser({
+    CADENZA_URL: platform.url,
+    CADENZA_CLIENT_ID: clientId,
+    CADENZA_CLIENT_SECRET: secret,
+  });
+  const [runs, agents] = await Promise.all([reader.run(['run', 'list']), reader.run(['agent', 'list'])]);
+  expect([runs.exitCode, agents.exitCode]).toEqual([0, 1]);
+  expect(agents.stderr).toContain('agents:read');
+  const { stdout } = await ada.run(['client', 'list', '-o', 'table']);
+  expect(stdout).toMatch(/SCOPES/);
+  expect(stdout).toMatch(/runs:read.*workflows:read.*reader/);
+  expect(stdout).toMatch(/ all +worker/);
+  for (const { json } of [limited, free])
+    expect((await ada.run(['client', 'delete', json().id, '--yes'])).exitCode).toBe(0);
+});
+
 test('the shell completes names and ids of records, and no name that it could act on', async () => {
   const definition = { do: [{ a: { set: { n: 1 } } }] };
   const created = await Promise.all(

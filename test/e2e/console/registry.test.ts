@@ -254,6 +254,11 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   await page.getByRole('link', { name: 'Machine clients' }).click();
   await click(page, 'Create a client');
   await dialog.getByLabel('Name').fill('nightly');
+  await dialog.getByLabel('Scopes').fill('runs:reed');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByLabel('Scopes').and(dialog.locator('[aria-invalid=true]')).waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  await dialog.getByLabel('Scopes').fill('runs:read, agents:read');
   await dialog.getByRole('button', { name: 'Create' }).click();
   await dialog.locator('pre').nth(1).waitFor();
   const [id = '', secret = ''] = await dialog.locator('pre').allInnerTexts();
@@ -263,7 +268,14 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
     client_secret: secret,
   });
   expect(token.status).toBe(200);
+  const nightly = createClient(platform.url, token.body.access_token);
+  const replies = await Promise.all([nightly.get('/runs'), nightly.get('/workflows')]);
+  expect(replies.map(({ status, body }) => [status, body.code])).toEqual([
+    [200, undefined],
+    [403, 'insufficient_scope'],
+  ]);
   await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('row', { name: /nightly.*runs:read agents:read/ }).waitFor();
   await page
     .getByRole('row', { name: /nightly/ })
     .getByRole('button', { name: 'Delete' })

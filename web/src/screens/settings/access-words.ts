@@ -7,6 +7,9 @@ export const words = {
   name: 'Name',
   scopes: 'Scopes',
   scopesHelp: 'Such as runs:read runs:write, or workflow:<id> for one workflow and its runs.',
+  clientScopesHelp:
+    'Such as runs:read runs:write, or workflow:<id> for one workflow and its runs. None: all that you may.',
+  allScopes: 'all that its user may',
   expires: 'Expires',
   used: 'Last used',
   never: 'never',

@@ -9,7 +9,9 @@ import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
+import { words as accessWords } from './access-words.ts';
 import { Removal } from './removal.tsx';
+import { scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { words } from './words.ts';
 
@@ -18,6 +20,7 @@ const schema = {
   required: ['name'],
   properties: {
     name: { type: 'string', title: words.name, maxLength: 100 },
+    scopes: { type: 'string', title: accessWords.scopes, description: accessWords.clientScopesHelp },
     expires_at: { type: 'string', format: 'date-time', title: words.clientColumns.expires },
   },
 };
@@ -29,8 +32,12 @@ export function Clients() {
     client.page('listMyClients', { query: { cursor: cursor ?? undefined } }),
   );
   const create = async (body: Record<string, unknown>) => {
-    // The form's schema is that of the request.
-    const made = await client.call('createMyClient', { body: body as { name: string } });
+    const { scopes: text, ...given } = body;
+    const scopes = scopesIn(text);
+    // The rest of the form's schema is that of the request.
+    const made = await client.call('createMyClient', {
+      body: { ...(given as { name: string }), ...(scopes.length === 0 ? {} : { scopes }) },
+    });
     secret.value = { [words.clientId]: made.client_id, [words.clientSecret]: made.client_secret };
     await list.reload();
   };
@@ -54,7 +61,7 @@ export function Clients() {
       <ListState list={list} empty={<p>{words.noClients}</p>}>
         <Table
           label={words.parts.clients}
-          columns={columns(remove)}
+          columns={clientColumns(remove)}
           records={list.items.value}
           keyOf={({ id }: ClientFields) => id}
         />
@@ -65,11 +72,17 @@ export function Clients() {
   );
 }
 
-function columns(remove: (id: string) => Promise<void>): Column<ClientFields>[] {
+/** @param remove deletes the client with the id */
+export function clientColumns(remove: (id: string) => Promise<void>): Column<ClientFields>[] {
   const { id: clientId, used, expires } = words.clientColumns;
   return [
     { title: words.name, cell: ({ name }) => name },
     { title: clientId, cell: (one) => <code>{one.client_id}</code>, minor: true, long: true },
+    {
+      title: accessWords.scopes,
+      cell: ({ scopes }) => scopes?.join(' ') ?? accessWords.allScopes,
+      text: true,
+    },
     { title: used, cell: ({ last_used: at }) => (at === null ? words.never : <When at={at} />), minor: true },
     { title: expires, cell: ({ expires_at: at }) => <When at={at} />, minor: true },
     {

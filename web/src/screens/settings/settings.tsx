@@ -7,7 +7,6 @@ import { mayCall } from '../../data/session.ts';
 import page from '../../ui/page.module.css';
 import { Refused } from '../../ui/refused.tsx';
 import { useTitle } from '../../ui/title.ts';
-import { Clients } from './clients.tsx';
 import { Health } from './health.tsx';
 import { NEEDS, PARTS } from './parts.ts';
 import { Profile } from './profile.tsx';
@@ -21,7 +20,7 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   sessions: Sessions,
   security: lazy(async () => (await import('./second-factor.tsx')).SecondFactor),
   tokens: lazy(async () => (await import('./tokens.tsx')).Tokens),
-  clients: Clients,
+  clients: lazy(async () => (await import('./clients.tsx')).Clients),
   secrets: lazy(async () => (await import('./secrets.tsx')).Secrets),
   webhooks: lazy(async () => (await import('./webhooks.tsx')).Webhooks),
   events: lazy(async () => (await import('./events.tsx')).Events),

@@ -11,6 +11,7 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
 import { words } from './access-words.ts';
 import { Removal } from './removal.tsx';
+import { scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { words as settingsWords } from './words.ts';
 
@@ -33,9 +34,7 @@ export function Tokens() {
     const made = await client.call('createMyToken', {
       body: {
         name: String(body['name']),
-        scopes: String(body['scopes'])
-          .split(/[\s,]+/)
-          .filter((scope) => scope !== ''),
+        scopes: scopesIn(body['scopes']),
         expires_at: String(body['expires_at']),
       },
     });
@@ -62,7 +61,7 @@ export function Tokens() {
       <ListState list={list} empty={<p>{words.noTokens}</p>}>
         <Table
           label={settingsWords.parts.tokens}
-          columns={columns(remove)}
+          columns={tokenColumns(remove)}
           records={list.items.value}
           keyOf={({ id }: AccessToken) => id}
         />
@@ -72,7 +71,8 @@ export function Tokens() {
   );
 }
 
-const columns = (remove: (id: string) => Promise<void>): Column<AccessToken>[] => [
+/** @param remove deletes the token with the id */
+export const tokenColumns = (remove: (id: string) => Promise<void>): Column<AccessToken>[] => [
   { title: words.name, cell: ({ name }) => name },
   { title: words.ending, cell: ({ hint }) => <code>{words.tokenEnding(hint)}</code>, minor: true },
   { title: words.scopes, cell: ({ scopes }) => scopes.join(' '), text: true },
