@@ -5463,6 +5463,34 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** List a user's sessions, oldest first */
+  listUserSessions: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: Session[];
+  };
+  /** End all sessions of a user */
+  deleteUserSessions: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** End a session of a user */
+  deleteUserSession: {
+    path: {
+      id: string;
+      session_id: string;
+    };
+    answer: undefined;
+  };
   /** List a user's personal access tokens, oldest first */
   listUserTokens: {
     path: {
@@ -6012,6 +6040,9 @@ export const OPERATIONS = {
   unlinkUserIdentity: { method: 'DELETE', path: '/users/{id}/identities/{identity_id}', role: 'admin' },
   getPersonalData: { method: 'GET', path: '/users/{id}/personal-data', role: 'admin', other: true },
   resetUserSecondFactor: { method: 'DELETE', path: '/users/{id}/second-factor', role: 'admin' },
+  listUserSessions: { method: 'GET', path: '/users/{id}/sessions', role: 'admin' },
+  deleteUserSessions: { method: 'DELETE', path: '/users/{id}/sessions', role: 'admin' },
+  deleteUserSession: { method: 'DELETE', path: '/users/{id}/sessions/{session_id}', role: 'admin' },
   listUserTokens: { method: 'GET', path: '/users/{id}/tokens', role: 'admin' },
   deleteUserToken: { method: 'DELETE', path: '/users/{id}/tokens/{token_id}', role: 'admin' },
   getTransfer: { method: 'GET', path: '/users/{id}/transfer', role: 'admin' },

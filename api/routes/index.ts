@@ -48,7 +48,7 @@ import { secondFactorEndpoints } from './users/second-factor.ts';
 import { accessTokenEndpoints } from './users/tokens.ts';
 import { userEndpoints } from './users/routes.ts';
 import { transferEndpoints } from './users/transfer.ts';
-import { ownSessionEndpoints } from './users/sessions.ts';
+import { userSessionEndpoints } from './users/sessions.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
 import { scheduleEndpoints } from './schedules/routes.ts';
 import { eventSenderEndpoints } from './workflows/event-senders.ts';
@@ -73,7 +73,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('person', identityEndpoints(deps)),
     ...scoped('none', sessionEndpoints(deps)),
     ...scoped('account', meEndpoints(deps)),
-    ...scoped('person', ownSessionEndpoints()),
+    ...scoped('person', userSessionEndpoints()),
     ...scoped('account', preferencesEndpoints()),
     ...scoped('account', directoryEndpoints(deps)),
     ...scoped('person', accessTokenEndpoints(deps)),

@@ -6,11 +6,12 @@ import { askProof, proofFor, proofIn } from './login.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
-import { flag, refuseFlags } from '../core/flags.ts';
+import { flag, refuseFlags, text } from '../core/flags.ts';
 import { ask, confirm, readPasswordAndCode, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
+import { userId } from './user.ts';
 
 const sessionView: View<Session> = {
   columns: [
@@ -26,22 +27,38 @@ const sessionView: View<Session> = {
   none: 'No sessions.',
 };
 
+const USER = text('Of this user, by id or name; for admins', 'USER');
+
 const list = command({
   brief: 'List where you are logged in, oldest first',
-  flags: listFlags,
-  run: async (cli, flags) => {
+  flags: { ...listFlags, user: USER },
+  run: async (cli, { user, ...flags }) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listMySessions', { query: pageOf(flags), signal: cli.signal });
+    const page = { query: pageOf(flags), signal: cli.signal };
+    const items =
+      user === undefined
+        ? cli.client.items('listMySessions', page)
+        : cli.client.items('listUserSessions', { path: { id: await userId(cli, user) }, ...page });
     await cli.out.list(await collect(cli, items, flags), sessionView);
   },
 });
 
 const end = command({
-  brief: 'End a session of yours, or with --others all but this one',
-  flags: { others: flag('All sessions but this one'), yes: flag('Do not ask') },
+  brief: 'End a session of yours, or with --others all but this one; for admins, with --user, one of a user',
+  flags: {
+    others: flag('All sessions but this one'),
+    user: USER,
+    all: flag('All sessions of the user; with --user'),
+    yes: flag('Do not ask'),
+  },
   arguments: [optional('SESSION', 'Id from cadenza session list')],
   hasData: false,
-  run: async (cli, { others, yes }, id) => {
+  run: async (cli, { others, user, all, yes }, id) => {
+    if (user !== undefined) {
+      refuseFlags({ others }, ['others'], 'together with --user');
+      return endOfUser(cli, { user, all: all === true, yes }, id);
+    }
+    refuseFlags({ all }, ['all'], 'without --user');
     if ((others === true) === (id !== undefined)) throw usageError('Give a SESSION or --others.');
     await confirm(cli, id === undefined ? 'End all other sessions?' : `End session ${id}?`, yes);
     if (id === undefined) await cli.client.call('deleteMyOtherSessions', { signal: cli.signal });
@@ -49,6 +66,24 @@ const end = command({
     cli.say(id === undefined ? 'Ended all other sessions.' : `Ended session ${id}.`);
   },
 });
+
+async function endOfUser(
+  cli: Cli,
+  { user, all, yes }: { user: string; all: boolean; yes: boolean | undefined },
+  id: string | undefined,
+): Promise<void> {
+  if (all === (id !== undefined)) throw usageError('Give a SESSION or --all.');
+  const of = await userId(cli, user);
+  const { signal } = cli;
+  await confirm(
+    cli,
+    id === undefined ? `End all sessions of ${user}?` : `End session ${id} of ${user}?`,
+    yes,
+  );
+  if (id === undefined) await cli.client.call('deleteUserSessions', { path: { id: of }, signal });
+  else await cli.client.call('deleteUserSession', { path: { id: of, session_id: id }, signal });
+  cli.say(id === undefined ? `Ended all sessions of ${user}.` : `Ended session ${id} of ${user}.`);
+}
 
 const password = command({
   brief: 'Change your password, which ends all your sessions and deletes your machine clients',

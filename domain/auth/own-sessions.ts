@@ -1,4 +1,4 @@
-/** The live sessions of a user, as the user sees and ends them. */
+/** The live sessions of a user, as the user and administrators see and end them. */
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
@@ -58,6 +58,13 @@ export async function endOtherSessions(em: EntityManager, claims: Claims): Promi
     'update auth_session set revoked_at = now() where user_id = ? and id <> ? and revoked_at is null',
     [claims.sub, claims.sid],
   );
+}
+
+/** Ends all sessions of a user. Machine clients, access tokens and workers' tokens stay. */
+export async function endSessions(em: EntityManager, userId: string): Promise<void> {
+  await em.execute('update auth_session set revoked_at = now() where user_id = ? and revoked_at is null', [
+    userId,
+  ]);
 }
 
 /** For what only people may do, such as to end sessions or to approve new ones. @throws 403 */

@@ -8,6 +8,7 @@ import type { Role } from '../../contracts/roles.ts';
 import { writeAudit, type AuditOrigin } from '../audit/write.ts';
 import { FIRST_PARTY_CLIENT } from './access-token.ts';
 import { hasRole, limitRoles } from './actor.ts';
+import { endSessions } from './own-sessions.ts';
 import type { OpenIdGrant } from '../oauth/openid.ts';
 
 /** The longest that a session may be idle; the settings can only shorten it. */
@@ -324,9 +325,7 @@ export async function revokeAccess(em: EntityManager, userId: string, sid: strin
  */
 export async function endAllSessions(em: EntityManager, userId: string): Promise<void> {
   await em.execute('update user_account set token_epoch = token_epoch + 1 where id = ?', [userId]);
-  await em.execute('update auth_session set revoked_at = now() where user_id = ? and revoked_at is null', [
-    userId,
-  ]);
+  await endSessions(em, userId);
   await em.execute('delete from auth_client where user_id = ?', [userId]);
   await em.execute('delete from access_token where user_id = ?', [userId]);
   await em.execute('delete from worker_token where owner_id = ?', [userId]);

@@ -241,6 +241,9 @@ export const accessRules: Record<string, Rule | 'public'> = {
   resetUserSecondFactor: rule('admin', { user: adminOnly }),
   listUserTokens: rule('admin', { user: adminOnly }),
   deleteUserToken: rule('admin', { user: adminOnly }),
+  listUserSessions: rule('admin', { user: adminOnly }),
+  deleteUserSessions: rule('admin', { user: adminOnly }),
+  deleteUserSession: rule('admin', { user: adminOnly }),
   // What each of them sees of it has its own test: test/integration/audit/audit.test.ts.
   listAudit: forRole('viewer'),
   exportAudit: forRole('viewer'),

@@ -114,6 +114,7 @@ export async function createAccessWorld(options: { databaseUrl?: string } = {}):
       delivery_id: delivery.id,
       client_id: ids.client,
       identity_id: ids.identity,
+      session_id: ids.session,
       user_id: owner.id,
       machine_id: machine,
       session: 'trip',

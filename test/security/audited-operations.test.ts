@@ -232,6 +232,11 @@ async function tries(): Promise<Record<string, Try>> {
         [ids.client, ids.user],
       ],
     },
+    deleteUserSession: {
+      by: 'fresh',
+      on: 'user',
+      first: ['update auth_session set revoked_at = null where id = ?', [ids.session]],
+    },
     deleteUserToken: {
       by: 'fresh',
       on: 'user',
@@ -272,6 +277,8 @@ async function tries(): Promise<Record<string, Try>> {
         [ids.user],
       ],
     },
+    // The owner does nothing after it.
+    deleteUserSessions: { by: 'fresh', on: 'user' },
     changeMyPassword: {
       by: 'fresh',
       body: { current_password: PASSWORD, new_password: `${PASSWORD} staple` },

@@ -1,4 +1,7 @@
-/** The sessions of the current user: log-ins of browsers, command lines and other programs. */
+/**
+ * Sessions: log-ins of browsers, command lines and other programs. Of the current user, and for admins those
+ * of others.
+ */
 import * as z from 'zod';
 
 import { ROLES } from '../../../contracts/roles.ts';
@@ -6,9 +9,11 @@ import {
   checkPerson,
   endOtherSessions,
   endSession,
+  endSessions,
   listSessions,
   type OwnSession,
 } from '../../../domain/auth/own-sessions.ts';
+import { getUser } from '../../../domain/auth/users.ts';
 import { describeDevice } from '../../describe-device.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
@@ -32,7 +37,11 @@ const sessionRecord = z
   })
   .meta({ id: 'Session' });
 
-export function ownSessionEndpoints(): Endpoint[] {
+export function userSessionEndpoints(): Endpoint[] {
+  return [...ownSessionEndpoints(), ...adminSessionEndpoints()];
+}
+
+function ownSessionEndpoints(): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -79,6 +88,62 @@ export function ownSessionEndpoints(): Endpoint[] {
       handler: async (c) => {
         checkPerson(claimsOf(c.ctx));
         await endSession(c.em, c.actor.id, c.params.id);
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+function adminSessionEndpoints(): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/users/{id}/sessions',
+      operationId: 'listUserSessions',
+      summary: "List a user's sessions, oldest first",
+      tags: ['users'],
+      role: 'admin',
+      scope: 'admin',
+      params: idParams,
+      query: z.object(pageQuery),
+      responses: { 200: z.array(sessionRecord) },
+      handler: async (c) => {
+        const user = await getUser(c.em, c.params.id);
+        const { sid } = claimsOf(c.ctx);
+        const { items, headers } = await readPage(c, byId, (page) => listSessions(c.em, user.id, page));
+        return { status: 200, body: items.map((session) => present(session, sid)), headers };
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/users/{id}/sessions',
+      operationId: 'deleteUserSessions',
+      summary: 'End all sessions of a user',
+      description: 'Their streams end within 5 seconds. Machine clients and access tokens stay.',
+      tags: ['users'],
+      role: 'admin',
+      scope: 'admin',
+      params: idParams,
+      responses: { 204: null },
+      handler: async (c) => {
+        const user = await getUser(c.em, c.params.id);
+        await endSessions(c.em, user.id);
+        return { status: 204 };
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/users/{id}/sessions/{session_id}',
+      operationId: 'deleteUserSession',
+      summary: 'End a session of a user',
+      description: 'Its streams end within 5 seconds.',
+      tags: ['users'],
+      role: 'admin',
+      scope: 'admin',
+      params: idParams.extend({ session_id: uuid }),
+      responses: { 204: null },
+      handler: async (c) => {
+        await endSession(c.em, c.params.id, c.params.session_id);
         return { status: 204 };
       },
     }),

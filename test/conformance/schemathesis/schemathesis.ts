@@ -13,7 +13,14 @@ import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
 
 const version = '4.32.5';
 /** These may end the session of the requests, after which all others would get 401. */
-const endingSessions = ['updateUser', 'changeMyPassword', 'revokeToken', 'deleteMySession'];
+const endingSessions = [
+  'updateUser',
+  'changeMyPassword',
+  'revokeToken',
+  'deleteMySession',
+  'deleteUserSession',
+  'deleteUserSessions',
+];
 const installMs = 120_000;
 const hooks = {
   SCHEMATHESIS_HOOKS: 'short_waits',

@@ -113,6 +113,46 @@ test('a lock that a killed process left is taken over, and a session that was en
   expect(profileOf(user)).toEqual({ url: app.url });
 });
 
+test('an admin lists the sessions of a user, and ends one or all', async () => {
+  const body = { username: 'kay', email: 'kay@example.com', password, roles: ['builder'] };
+  expect((await (await app.as('admin')).post('/users', body)).status).toBe(201);
+  const tokens = [];
+  for (let count = 0; count < 3; count++)
+    tokens.push((await app.anonymous.post('/auth/token', { username: 'kay', password })).body.access_token);
+  const [first, second, third] = tokens.map((token: string) => createClient(app.url, token));
+  const admin = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('admin')).token });
+  const sessions = (...args: string[]) => admin.run(['session', ...args]);
+
+  const list = (await sessions('list', '--user', 'kay')).json();
+  expect(list).toMatchObject(list.map(() => ({ kind: 'token', current: false })));
+  expect(list).toHaveLength(3);
+  expect((await sessions('list', '--user', 'kay', '-o', 'table')).stdout).toContain(list[0].id);
+  const wrong = [
+    await sessions('end', '--user', 'kay', '--yes'),
+    await sessions('end', list[0].id, '--user', 'kay', '--all', '--yes'),
+    await sessions('end', '--user', 'kay', '--others', '--yes'),
+    await sessions('end', '--all', '--yes'),
+    await sessions('end', list[0].id, '--user', 'kay'),
+  ];
+  expect(wrong.map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2, 2]);
+  expect(wrong[0]?.stderr).toContain('Give a SESSION or --all.');
+  expect((await sessions('end', list[0].id, '--user', 'nobody', '--yes')).exitCode).toBe(1);
+  expect((await first?.get('/users/me'))?.status).toBe(200);
+
+  const one = await sessions('end', list[0].id, '--user', 'kay', '--yes');
+  expect([one.exitCode, one.stderr]).toEqual([0, `Ended session ${list[0].id} of kay.\n`]);
+  expect((await first?.get('/users/me'))?.status).toBe(401);
+  expect((await second?.get('/users/me'))?.status).toBe(200);
+  const all = await sessions('end', '--user', 'kay', '--all', '--yes');
+  expect([all.exitCode, all.stderr]).toEqual([0, 'Ended all sessions of kay.\n']);
+  expect((await third?.get('/users/me'))?.status).toBe(401);
+  expect((await sessions('list', '--user', 'kay')).json()).toEqual([]);
+  // Who is no admin may not.
+  const asBuilder = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('builder')).token });
+  const refused = await asBuilder.run(['session', 'list', '--user', list[0].id]);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('admin')]);
+});
+
 test('a token goes to the server that gave it and to no other', async () => {
   const user = here();
   await logIn(user);

@@ -265,6 +265,61 @@ test('a user lists sessions and ends one, or all others', async () => {
   expect((await createClient(app.url, token).get('/users/me/sessions')).body).toHaveLength(1);
 });
 
+test('an admin lists the sessions of a user, and ends one or all', async () => {
+  const { id, username } = await register();
+  const path = `/users/${id}/sessions`;
+  const [first, second, third] = [
+    await loggedIn(username),
+    await loggedIn(username),
+    await loggedIn(username),
+  ];
+  const client = (await first.post('/users/me/clients', { name: 'machine' })).body;
+  const own = (await first.get('/users/me/sessions')).body;
+  const list = (await admin.get(path)).body;
+  expect(list).toEqual(own.map((session: object) => ({ ...session, current: false })));
+  const [page] = (await admin.get(`${path}?limit=2`)).headers.get('link')?.match(/(?<=<)[^>]+/) ?? [];
+  expect((await admin.get(page ?? '')).body.map((session: { id: string }) => session.id)).toEqual([
+    list[2].id,
+  ]);
+
+  // Nobody else sees or ends them, not even their user by this address.
+  expect((await app.anonymous.get(path)).status).toBe(401);
+  for (const other of [first, await app.as('builder')]) {
+    const replies = [
+      await other.get(path),
+      await other.delete(path),
+      await other.delete(`${path}/${own[1].id}`),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual([403, 403, 403]);
+  }
+  expect((await admin.get(`/users/${crypto.randomUUID()}/sessions`)).status).toBe(404);
+  expect((await admin.delete(`/users/${crypto.randomUUID()}/sessions`)).status).toBe(404);
+  expect((await admin.delete(`${path}/not-an-id`)).status).toBe(404);
+
+  // The session has to be one of this user.
+  const another = await register();
+  expect((await admin.delete(`/users/${another.id}/sessions/${own[1].id}`)).status).toBe(404);
+  expect((await second.get('/users/me')).status).toBe(200);
+  expect((await admin.delete(`${path}/${own[1].id}`)).status).toBe(204);
+  expect((await second.get('/users/me')).status).toBe(401);
+  expect((await admin.delete(`${path}/${own[1].id}`)).status).toBe(404);
+  expect((await third.get('/users/me')).status).toBe(200);
+
+  const ended = await admin.delete(path);
+  expect(ended.status).toBe(204);
+  for (const one of [first, third]) expect((await one.get('/users/me')).status).toBe(401);
+  expect((await admin.get(path)).body).toEqual([]);
+  const token = await app.anonymous.post('/auth/token', {
+    grant_type: 'client_credentials',
+    ...only(client),
+  });
+  expect(token.status).toBe(200);
+  const { body: entries } = await admin.get(`/audit?object_id=${id}`);
+  expect(entries.map(({ action }: { action: string }) => action)).toEqual(
+    expect.arrayContaining(['deleteUserSession', 'deleteUserSessions']),
+  );
+});
+
 test('a machine client manages no sessions', async () => {
   const { username } = await register();
   const page = await loggedIn(username);

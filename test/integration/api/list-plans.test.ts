@@ -107,3 +107,20 @@ test.each([
     expect(body.map((run: { id: string }) => run.id)).toEqual(expected.map((run) => run.id));
   }
 });
+
+test('the sessions of a user are read by index', async () => {
+  const em = app.orm.em.fork();
+  await em.execute(
+    `insert into auth_session (id, user_id, expires_at)
+     select gen_random_uuid(), u.id, now() + interval '1 day' from user_account u, generate_series(1, 3)`,
+  );
+  await em.execute('analyze auth_session');
+  let body: unknown[] = [];
+  const statements = await keep(
+    async () => ({ body } = await admin.get(withIds('/users/{users}/sessions', ids))),
+  );
+  expect(body).toHaveLength(3);
+  const { scanned, read } = await explainAll(app.orm, statements, [...BIG, 'auth_session']);
+  expect(scanned).toEqual([]);
+  expect(read).toBeLessThanOrEqual(100);
+});
