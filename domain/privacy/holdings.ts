@@ -36,6 +36,7 @@ const REMOVED: readonly (readonly [kind: string, table: string, condition: strin
   ['kept_answers', 'idempotency_record', 'user_id = ?'],
   ['request_counts', 'request_count', 'user_id = ?'],
   ['applied_sets', 'applied_resource', 'owner_id = ?'],
+  ['waiting_files', 'file', 'owner_id = ? and expires_at is not null'],
 ];
 
 /** By kind; those of which there is nothing are absent. */

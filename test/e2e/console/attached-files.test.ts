@@ -3,6 +3,7 @@ import { expect } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 
 import type { Client, TestApp } from '../../support/app.ts';
+import { phone, wide } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
 import { until } from '../../support/platform.ts';
@@ -141,17 +142,18 @@ inBrowser('a runner starts a workflow with a file, and a builder too', async () 
   });
   expect(made.status).toBe(201);
   const builder = await app.user('builder');
-  for (const [user, path] of [
-    [rita, `/start?workflow=${made.body.id}`],
-    [builder, `/workflows/${made.body.id}`],
+  for (const [user, path, viewport] of [
+    [rita, `/start?workflow=${made.body.id}`, phone],
+    [builder, `/workflows/${made.body.id}`, wide],
   ] as const) {
-    const { page, complaints, open } = await visit(user);
+    const { page, complaints, open } = await visit(user, { viewport });
     await open(path);
     const input = page.getByLabel('Receipt');
     await input.waitFor();
-    await expectFits(page, `start-file-${user.id}`);
+    await expectFits(page, `start-file-${viewport.width}`);
     await input.setInputFiles(pdf('receipt.pdf'));
     await page.getByRole('button', { name: 'Remove receipt.pdf' }).waitFor();
+    await expectFits(page, `start-with-file-${viewport.width}`);
     await page.getByRole('button', { name: 'Start', exact: true }).click();
     const client = await app.as(user);
     const [run] = await until(

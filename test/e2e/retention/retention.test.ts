@@ -37,10 +37,18 @@ test('old runs are removed from the API, and the others are kept', async () => {
   await (await files.receive(orphan, Readable.from([Buffer.from('x')]), { maxBytes: 10 })).keep();
   const longAgo = new Date(Date.now() - 7_200_000);
   utimesSync(join(platform.env.FILES_DIR, 'ab', orphan), longAgo, longAgo);
-  await temporal.workflow.execute(RETENTION_WORKFLOW, { taskQueue, workflowId: 'retention-test', args: [] });
   const builder = await platform.as('builder');
+  const upload = await builder.post(`/files?workflow=${young['workflow_id']}`, 'x', {
+    headers: { 'content-type': 'text/plain' },
+  });
+  expect(upload.status).toBe(201);
+  const waiting = upload.body.id;
+  await platform.orm.em.fork().execute('update file set expires_at = now() where id = ?', [waiting]);
+  await temporal.workflow.execute(RETENTION_WORKFLOW, { taskQueue, workflowId: 'retention-test', args: [] });
   expect((await builder.get(`/runs/${old['id']}`)).status).toBe(404);
   await expect(files.open(orphan)).rejects.toThrow('is gone');
+  expect((await builder.get(`/files/${waiting}`)).status).toBe(404);
+  await expect(files.open(waiting)).rejects.toThrow('is gone');
   expect((await builder.get(`/runs/${young['id']}`)).body.output).toEqual({ x: 1 });
 });
 

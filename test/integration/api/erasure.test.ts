@@ -304,6 +304,23 @@ test('no issuer finds an account again whose erasure has only begun', async () =
   expect((await admin.get(`/users/${user.id}/erasure`)).body).toMatchObject({ removed: { identities: 1 } });
 });
 
+test('a file for a start that no run has taken goes', async () => {
+  const user = await app.createUser({ username: 'waiting', roles: ['viewer'] });
+  const owner = await app.as(await app.createUser({ roles: ['builder'] }));
+  const made = await owner.post('/workflows', {
+    name: 'expense',
+    definition: { do: [{ first: { set: { a: 1 } } }] },
+    runners: { users: ['waiting'] },
+  });
+  const client = await app.as(user);
+  const headers = { 'content-type': 'text/plain' };
+  const file = await client.post(`/files?workflow=${made.body.id}`, 'x', { headers });
+  expect(file.status).toBe(201);
+  const done = await erase(user.id, { confirm: 'waiting' });
+  expect(done.body).toMatchObject({ status: 'done', removed: { waiting_files: 1 } });
+  expect(await rows('select from file where id = ?', [file.body.id])).toEqual([]);
+});
+
 test('ended runs stay, or go along where that is asked for', async () => {
   for (const [runs, left] of [
     ['keep', 1],

@@ -113,6 +113,8 @@ test('a raw upload comes back with its bytes, name, type and digest', async () =
     id: expect.stringMatching(/^[0-9a-f-]{14}7/),
     name: 'hello.txt',
     team_id: null,
+    workflow_id: null,
+    expires_at: null,
     media_type: 'text/plain; charset=utf-8',
     size: 5,
     sha256: sha256('hello'),
