@@ -3255,6 +3255,8 @@ export type User = {
   status: 'active' | 'disabled';
   /** Without one, only an external issuer logs the user in. */
   has_password: boolean;
+  /** An authenticator app or a passkey is set up, which the log-in asks for. */
+  second_factor: boolean;
   /** The external issuer that made the account. Its claims decide on the roles. */
   issuer_id: string | null;
   /** Of what agents use in the runs of this user; admins set it. */

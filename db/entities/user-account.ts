@@ -19,6 +19,8 @@ export const UserAccount = defineEntity({
     roles: p.array<Role>(),
     groups: p.array(),
     status: p.text().$type<'active' | 'disabled'>().default('active'),
+    /** Kept by domain/auth/second-factor.ts: an authenticator app or a passkey is set up. */
+    second_factor: p.boolean().default(false),
     /** Part of every access token; raising it invalidates all of the user's tokens at once. */
     token_epoch: p.integer().default(1),
     budget: p.json<Budget>().nullable(),

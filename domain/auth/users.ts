@@ -55,6 +55,7 @@ export async function createUser(em: EntityManager, args: NewUser): Promise<User
     roles: unique(args.roles),
     groups: unique(args.groups ?? []),
     status: 'active',
+    second_factor: false,
     token_epoch: 1,
     budget: args.budget ?? null,
     quotas: null,

@@ -134,6 +134,7 @@ export async function beginErasure(
     email: `${erasedUsername(user.id)}@erased.invalid`,
     display_name: ERASED_NAME,
     password_hash: null,
+    second_factor: false,
     issuer_id: null,
     roles: [],
     groups: [],

@@ -19,6 +19,9 @@ export const userRecord = z
     groups: z.array(z.string()),
     status: z.enum(['active', 'disabled']),
     has_password: z.boolean().meta({ description: 'Without one, only an external issuer logs the user in.' }),
+    second_factor: z
+      .boolean()
+      .meta({ description: 'An authenticator app or a passkey is set up, which the log-in asks for.' }),
     issuer_id: uuid.nullable().meta({
       description: 'The external issuer that made the account. Its claims decide on the roles.',
     }),
@@ -47,6 +50,7 @@ export function presentUser(user: UserAccount): z.output<typeof userRecord> {
     groups,
     status,
     has_password: user.password_hash !== null,
+    second_factor: user.second_factor,
     issuer_id: user.issuer_id ?? null,
     budget: user.budget ?? null,
     quotas: user.quotas ?? null,

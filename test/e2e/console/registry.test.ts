@@ -755,8 +755,11 @@ inBrowser('the screens of admins are accessible and fit too', async () => {
     [
       ['settings-issuers', '/settings/issuers', 'Corp (corp)'],
       ['settings-users', '/settings/users', 'root'],
+      ['settings-user', `/settings/users/${admin.id}`, 'No machine clients.'],
       ['settings-teams', '/settings/teams', 'Teams'],
     ],
+    // The browser itself notes that the user has handed over nothing.
+    '404',
   );
 });
 

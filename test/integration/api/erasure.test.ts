@@ -55,7 +55,7 @@ async function tablesWith(text: string): Promise<string[]> {
 async function person(username: string): Promise<{ user: TestUser; runId: string; taskId: string }> {
   const user = await app.createUser({ username, roles: ['builder'], groups: ['finance'] });
   const client = await app.as(user);
-  await rows('update user_account set display_name = ?, email = ? where id = ?', [
+  await rows('update user_account set display_name = ?, email = ?, second_factor = true where id = ?', [
     `${username} display`,
     `${username}@example.com`,
     user.id,
@@ -148,6 +148,7 @@ test('all that is about a person goes, and what has to stay names the id only', 
     groups: [],
     status: 'disabled',
     has_password: false,
+    second_factor: false,
     erased_at: expect.any(String),
   });
   expect((await (await app.as(user)).get('/users/me')).status).toBe(401);

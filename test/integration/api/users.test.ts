@@ -63,6 +63,7 @@ test('an admin creates and reads a user, and the password is never shown', async
     roles: ['approver'],
     groups: ['finance'],
     has_password: true,
+    second_factor: false,
     issuer_id: null,
     status: 'active',
     created_at: expect.any(String),

@@ -19,6 +19,8 @@ export type Route =
   // What waits for an admin.
   | { screen: 'market-reviews' }
   | { screen: 'settings'; part: SettingsPart }
+  // Of one user, for admins; within the settings.
+  | { screen: 'user'; id: string }
   | { screen: 'device' }
   // What one may start, without building it.
   | { screen: 'start' }
@@ -57,6 +59,8 @@ export function routeOf(path: string): Route {
   const [first = 'inbox', id, part] = parts;
   if (first === 'agents') return agentRoute(parts.slice(1));
   if (first === 'workflows' && parts.length <= 3) return workflowRoute(id, part);
+  if (first === 'settings' && id === 'users' && part !== undefined && parts.length === 3)
+    return { screen: 'user', id: part };
   if (parts.length > 2) return { screen: 'unknown' };
   if (first === 'inbox' && id === undefined) return { screen: 'inbox' };
   if (first === 'runs') return id === undefined ? { screen: 'runs' } : { screen: 'run', id };
@@ -163,4 +167,8 @@ export function settingsAddress(
   query: Readonly<Record<string, string | undefined>> = {},
 ): string {
   return addressOf(`${BASE}/settings/${part}`, query);
+}
+
+export function userAddress(id: string): string {
+  return `${settingsAddress('users')}/${encodeURIComponent(id)}`;
 }

@@ -47,6 +47,7 @@ const MarketReviews = screen(
   async () => (await import('../screens/marketplace/market-reviews.tsx')).MarketReviews,
 );
 const Settings = screen(async () => (await import('../screens/settings/settings.tsx')).Settings);
+const UserScreen = screen(async () => (await import('../screens/settings/settings.tsx')).UserScreen);
 const Start = screen(async () => (await import('../screens/start/start.tsx')).Start);
 const Workflows = screen(async () => (await import('../screens/workflows/workflows.tsx')).Workflows);
 const WorkflowScreen = screen(async () => (await import('../screens/workflow/workflow.tsx')).WorkflowScreen);
@@ -207,6 +208,8 @@ function Screen() {
       return <MarketReviews />;
     case 'settings':
       return <Settings key={current.part} part={current.part} />;
+    case 'user':
+      return <UserScreen key={current.id} id={current.id} />;
     case 'start':
       return <Start />;
     case 'device':

@@ -2,13 +2,22 @@
 import type { ComponentChildren } from 'preact';
 
 import type { Erasure } from '../../../../client/index.ts';
+import { userAddress } from '../../app/routes.ts';
 import { exactTime } from '../../ui/time.ts';
 import { eraseWords as words } from './erase-words.ts';
 
-/** More are in the API's report. */
+/** More are on the user's page. */
 const MAX_PLACES = 20;
 
-export function EraseReport({ report }: { report: Erasure }) {
+interface Props {
+  report: Erasure;
+  /** On the user's page: with all places that the server names. */
+  isWhole?: boolean;
+  /** Called when somebody follows the link to the user's page. */
+  onLeave?: () => void;
+}
+
+export function EraseReport({ report, isWhole = false, onLeave }: Props) {
   const { removed, kept } = report;
   const owned = Object.entries(report.owned).map(([kind, { count }]) => words.counted(kind, count));
   // What is owned is listed by itself.
@@ -29,12 +38,17 @@ export function EraseReport({ report }: { report: Erasure }) {
           <dd>
             <span role="alert">{owned.join(', ')}</span>
           </dd>
+          <dd>
+            <a href={userAddress(report.user_id)} onClick={onLeave}>
+              {words.toUser}
+            </a>
+          </dd>
         </Part>
       )}
       <Part title={words.removed}>
         <dd>{listed(removed)}</dd>
       </Part>
-      <TextsReport report={report} />
+      <TextsReport report={report} isWhole={isWhole} />
       <Part title={words.kept}>
         {kept.map(({ kind, count, why }) => (
           <dd key={kind}>
@@ -46,7 +60,8 @@ export function EraseReport({ report }: { report: Erasure }) {
   );
 }
 
-function TextsReport({ report: { texts, histories } }: { report: Erasure }) {
+function TextsReport({ report: { texts, histories }, isWhole }: { report: Erasure; isWhole: boolean }) {
+  const maxPlaces = isWhole ? Infinity : MAX_PLACES;
   const { removed, waiting, refused, refusal, kept, kept_until: until } = histories;
   const day = until === null ? null : exactTime(until);
   return (
@@ -70,12 +85,12 @@ function TextsReport({ report: { texts, histories } }: { report: Erasure }) {
       )}
       {texts.places.length > 0 && (
         <Part title={words.places}>
-          {texts.places.slice(0, MAX_PLACES).map(({ kind, id, why }) => (
+          {texts.places.slice(0, maxPlaces).map(({ kind, id, why }) => (
             <dd key={`${kind} ${id} ${why}`}>
               {words.counted(kind, null)} <code>{id}</code>
             </dd>
           ))}
-          {texts.places.length > MAX_PLACES && <dd>{words.morePlaces}</dd>}
+          {texts.places.length > maxPlaces && <dd>{words.morePlaces}</dd>}
         </Part>
       )}
       <Part title={words.histories}>
@@ -83,6 +98,7 @@ function TextsReport({ report: { texts, histories } }: { report: Erasure }) {
         {refused > 0 && (
           <dd>
             <span role="alert">{words.historiesRefused(refused, refusal)}</span>
+            {!isWhole && ` ${words.refusedRetry}`}
           </dd>
         )}
       </Part>

@@ -108,7 +108,7 @@ function Plan({ user, plan, onCancel, onErased }: PlanProps) {
   return (
     <>
       <p>{words.help}</p>
-      {plan !== null && <EraseReport report={plan} />}
+      {plan !== null && <EraseReport report={plan} onLeave={onCancel} />}
       {plan?.status === 'planned' && (
         <RecordForm
           id={`erase-${user.id}`}

@@ -3,7 +3,8 @@ export const eraseWords = {
   title: (name: string) => `Erase the personal data of ${name}`,
   help: 'The account is emptied and can never be used again. History keeps its id. It cannot be undone.',
   obstacles: 'In the way',
-  owned: 'Hand over first (cadenza user transfer)',
+  owned: 'Hand over first',
+  toUser: "On the user's page",
   removed: 'Removed',
   kept: 'Stays, without the name',
   nothing: 'nothing',
@@ -16,13 +17,13 @@ export const eraseWords = {
   replaced: 'Texts in which the name is replaced',
   stays: 'Texts in which the name stays',
   places: 'Where the name still is',
-  morePlaces: 'More: cadenza user erasure',
+  morePlaces: "More, on the user's page",
   histories: 'Histories in Temporal',
   historiesAre: (removed: number, waiting: number, kept: number, until: string | null) =>
     `${removed} removed, ${waiting} to be removed, ${kept} kept${until === null ? '' : ` until ${until}`}`,
   historiesRefused: (count: number, refusal: string | null) =>
-    `Temporal refuses to remove ${count}${refusal === null ? '' : ` (${refusal})`}. ` +
-    'Once it may: cadenza user retry-erasure',
+    `Temporal refuses to remove ${count}${refusal === null ? '' : ` (${refusal})`}.`,
+  refusedRetry: "Once it may, it can be tried again on the user's page.",
   report: (name: string) => `What became of the data of ${name}`,
   close: 'Close',
   confirm: 'Username',

@@ -25,6 +25,10 @@ export function Identities() {
     own.value = identities;
     choices.value = issuers;
   };
+  const unlink = async (id: string) => {
+    await client.call('unlinkMyIdentity', { path: { id } });
+    await load();
+  };
   useEffect(() => {
     load().catch((error: unknown) => complain(detailOf(error)));
   }, []);
@@ -37,7 +41,7 @@ export function Identities() {
       {own.value.length > 0 && (
         <Table
           label={words.identities}
-          columns={columns(load)}
+          columns={identityColumns(user.value?.issuer_id ?? null, unlink)}
           records={own.value}
           keyOf={({ id }: UserIdentity) => id}
         />
@@ -73,7 +77,11 @@ async function link(issuer: string): Promise<void> {
   }
 }
 
-function columns(load: () => Promise<void>): Column<UserIdentity>[] {
+/** @param madeBy the issuer that made the account, whose identity stays linked */
+export function identityColumns(
+  madeBy: string | null,
+  unlink: (id: string) => Promise<void>,
+): Column<UserIdentity>[] {
   return [
     { title: words.issuer, cell: ({ issuer_title: title }) => title },
     { title: words.account, cell: ({ label, subject }) => label ?? subject ?? '', long: true },
@@ -86,15 +94,12 @@ function columns(load: () => Promise<void>): Column<UserIdentity>[] {
       title: words.acts,
       acts: true,
       cell: ({ id, issuer_title: title, issuer_id: issuer }) =>
-        issuer !== user.value?.issuer_id && (
+        issuer !== madeBy && (
           <Removal
             title={words.unlinkTitle(title)}
             text={words.unlinkText}
             act={words.unlink}
-            onAct={async () => {
-              await client.call('unlinkMyIdentity', { path: { id } });
-              await load();
-            }}
+            onAct={() => unlink(id)}
           />
         ),
     },

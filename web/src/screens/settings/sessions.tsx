@@ -36,7 +36,7 @@ export function Sessions() {
       <ListState list={list} empty={null}>
         <Table
           label={words.parts.sessions}
-          columns={columns(end)}
+          columns={sessionColumns(end)}
           records={list.items.value}
           keyOf={({ id }: Session) => id}
         />
@@ -49,7 +49,8 @@ function deviceOf({ client_name: name, device }: Session): string {
   return name ?? device ?? words.unknownDevice;
 }
 
-function columns(end: (id: string) => Promise<void>): Column<Session>[] {
+/** @param end ends the session with the id */
+export function sessionColumns(end: (id: string) => Promise<void>): Column<Session>[] {
   const { device, address, used, expires } = words.sessionColumns;
   return [
     {

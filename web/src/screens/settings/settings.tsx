@@ -1,5 +1,5 @@
 /** What is one's own, and what admins look after: one screen with a part for each. */
-import type { ComponentType } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
 
 import { lazy } from '../../app/lazy.tsx';
 import { settingsAddress, type SettingsPart } from '../../app/routes.ts';
@@ -37,9 +37,44 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   health: Health,
 };
 
+const UserPage = lazy(async () => (await import('./user/user-page.tsx')).UserPage, 'h1');
+
 export function Settings({ part }: { part: SettingsPart }) {
-  useTitle(`${words.parts[part]} · ${words.title}`);
   const Part = COMPONENTS[part];
+  return (
+    <Frame part={part}>
+      <Titled part={part}>
+        <Part />
+      </Titled>
+    </Frame>
+  );
+}
+
+/** What admins see and do of one user. */
+export function UserScreen({ id }: { id: string }) {
+  return (
+    <Frame part="users">
+      {mayCall('getUser') ? <UserPage id={id} /> : <Titled part="users">{null}</Titled>}
+    </Frame>
+  );
+}
+
+interface Props {
+  part: SettingsPart;
+  children: ComponentChildren;
+}
+
+function Titled({ part, children }: Props) {
+  useTitle(`${words.parts[part]} · ${words.title}`);
+  return (
+    <>
+      <h1>{words.parts[part]}</h1>
+      {mayCall(NEEDS[part]) ? children : <Refused operation={NEEDS[part]} />}
+    </>
+  );
+}
+
+function Frame({ part, children }: Props) {
   return (
     <div class={css['settings']}>
       <nav class={css['parts']} aria-label={words.title}>
@@ -49,10 +84,7 @@ export function Settings({ part }: { part: SettingsPart }) {
           </a>
         ))}
       </nav>
-      <div class={page['page']}>
-        <h1>{words.parts[part]}</h1>
-        {mayCall(NEEDS[part]) ? <Part /> : <Refused operation={NEEDS[part]} />}
-      </div>
+      <div class={page['page']}>{children}</div>
     </div>
   );
 }

@@ -1,10 +1,8 @@
 import type { CreateUserRequest, Erasure, User } from '../../../../client/index.ts';
-import { ROLES } from '../../../../contracts/roles.ts';
 import { query, setQuery } from '../../app/router.ts';
+import { userAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
-import { budgetForm, budgetOf } from '../../ui/budget/budget.tsx';
-import { patchOf } from '../../ui/form-sections.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { HistoryLink } from '../../ui/history-link.tsx';
@@ -13,39 +11,14 @@ import page from '../../ui/page.module.css';
 import type { Schema } from '../../ui/schema-form/fields.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
-import { QuotaForm } from './quota-form.tsx';
-import { EraseUser } from './erase-user.tsx';
 import { eraseWords } from './erase-words.ts';
+import { passwordField, UserActs, userFields, USER_STATUSES } from './user-acts.tsx';
 import { words } from './words.ts';
 
-const STATUSES = ['active', 'disabled'] as const;
-const text = (title: string): Schema => ({ type: 'string', title });
-const shared = {
-  username: text(words.username),
-  email: { ...text(words.email), format: 'email' },
-  display_name: text(words.displayName),
-  roles: { type: 'array', items: { enum: ROLES }, title: words.roles, default: ['viewer'] },
-  groups: {
-    type: 'array',
-    items: { type: 'string' },
-    title: words.groups,
-    description: words.groupsHelp,
-  },
-};
-const password = { ...text(words.newPassword), format: 'password' };
 const newUser: Schema = {
   type: 'object',
-  required: ['username', 'email', 'roles', 'password'],
-  properties: { ...shared, password },
-};
-const changedUser: Schema = {
-  type: 'object',
-  required: ['username', 'email', 'roles', 'status'],
-  properties: {
-    ...shared,
-    status: { enum: STATUSES, title: words.status },
-    password: { ...password, title: words.passwordReset, description: words.passwordResetHelp },
-  },
+  required: ['username', 'email', 'roles'],
+  properties: { ...userFields, password: { ...passwordField, description: words.noPasswordHelp } },
 };
 
 /** Admins create users, give them roles and disable them. */
@@ -56,13 +29,20 @@ export function Users() {
       query: {
         cursor: cursor ?? undefined,
         q: q === '' ? undefined : q,
-        status: STATUSES.find((one) => one === status),
+        status: USER_STATUSES.find((one) => one === status),
       },
     }),
   );
   const saved = async ({ username }: User) => {
     await list.reload();
     tell(words.userSaved(username));
+  };
+  const create = async (body: Record<string, unknown>) => {
+    // The form's schema is that of the request, but for the password, which may be left empty.
+    const given = { password: null, ...body } as CreateUserRequest;
+    const { username, has_password: has } = await client.call('createUser', { body: given });
+    await list.reload();
+    tell(has ? words.userSaved(username) : words.savedWithoutPassword(username));
   };
   const erased = async (before: User, { status }: Erasure) => {
     await list.reload();
@@ -78,21 +58,10 @@ export function Users() {
           title={words.newUser}
           submit={words.create}
           schema={newUser}
-          onSubmit={async (body) => {
-            // The form's schema is that of the request.
-            await saved(await client.call('createUser', { body: body as CreateUserRequest }));
-          }}
+          onSubmit={create}
         />
       </div>
-      <search class={page['filters']}>
-        <SearchField label={words.search} value={q} />
-        <Choice
-          name="status"
-          label={words.status}
-          value={status}
-          options={[['', words.anyStatus], ...STATUSES.map((one): Option => [one, words[one]])]}
-        />
-      </search>
+      <Filters q={q} status={status} />
       <ListState
         list={list}
         filter={[q === '' ? '' : `“${q}”`, status].filter((part) => part !== '').join(', ')}
@@ -110,11 +79,31 @@ export function Users() {
   );
 }
 
-function columns(saved: ActsProps['saved'], erased: ActsProps['erased']): Column<User>[] {
+function Filters({ q, status }: { q: string; status: string }) {
+  return (
+    <search class={page['filters']}>
+      <SearchField label={words.search} value={q} />
+      <Choice
+        name="status"
+        label={words.status}
+        value={status}
+        options={[['', words.anyStatus], ...USER_STATUSES.map((one): Option => [one, words[one]])]}
+      />
+    </search>
+  );
+}
+
+function columns(
+  saved: (user: User) => Promise<void>,
+  erased: (before: User, report: Erasure) => Promise<void>,
+): Column<User>[] {
   return [
     {
       title: words.username,
-      cell: ({ username, display_name: name }) => (name === null ? username : `${username} (${name})`),
+      cell: ({ id, username, display_name: name }) => (
+        <a href={userAddress(id)}>{name === null ? username : `${username} (${name})`}</a>
+      ),
+      long: true,
     },
     { title: words.email, cell: ({ email }) => email, minor: true, long: true },
     { title: words.roles, cell: ({ roles }) => roles.join(', '), minor: true },
@@ -124,7 +113,9 @@ function columns(saved: ActsProps['saved'], erased: ActsProps['erased']): Column
       acts: true,
       cell: (user) => (
         <>
-          {user.erased_at === null && <Acts user={user} saved={saved} erased={erased} />}{' '}
+          {user.erased_at === null && (
+            <UserActs user={user} saved={saved} erased={(report) => erased(user, report)} />
+          )}{' '}
           <HistoryLink id={user.id} />
         </>
       ),

@@ -148,6 +148,8 @@ export const words = {
   passwordReset: 'New password',
   passwordResetHelp: 'Empty: it stays as it is.',
   userSaved: (name: string) => `${name} is saved.`,
+  noPasswordHelp: 'Empty: none. The user logs in by single sign-on only.',
+  savedWithoutPassword: (name: string) => `${name} is saved, without a password.`,
   groupsHelp: 'One a line.',
 
   healthHelp: 'Whether this installation can serve requests. Runs and decisions are kept in any case.',

@@ -1,0 +1,268 @@
+/** The page of one user, on which admins take access away, hand over and erase, in a real browser. */
+import { expect } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
+import type { Page } from 'playwright-core';
+
+import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
+import { beginTransfer } from '../../../domain/transfers/begin.ts';
+import { continueTransfers } from '../../../domain/transfers/continue.ts';
+import { agentBody } from '../../support/agent-body.ts';
+import { createClient, type Client, type TestApp, type TestUser } from '../../support/app.ts';
+import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
+import { until } from '../../support/platform.ts';
+
+const PASSWORD = 'correct horse battery staple';
+/** More than the transaction moves that begins a transfer. */
+const MANY = 5_200;
+/** The browser itself notes that there is no transfer yet. */
+const NO_TRANSFER = '404';
+let app: TestApp;
+let root: TestUser;
+let admin: Client;
+
+const { inBrowser, visit } = consoleTestsWithoutTemporal(async (started) => {
+  app = started;
+  root = await app.createUser({ username: 'root', roles: ['admin'] });
+  admin = await app.as(root);
+});
+
+const heading = (page: Page, title: string) => page.getByRole('heading', { name: title, exact: true });
+const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const dialogOf = (page: Page) => page.getByRole('dialog').filter({ visible: true });
+/** A part of the page, by its heading. */
+const part = (page: Page, title: string) => page.locator('section').filter({ has: heading(page, title) });
+const fork = () => app.orm.em.fork();
+const statuses = (clients: readonly Client[]): Promise<number[]> =>
+  Promise.all(clients.map(async (one) => (await one.get('/users/me')).status));
+
+interface Access {
+  user: TestUser;
+  /** Two log-ins, an access token and a machine client. */
+  sessions: [Client, Client];
+  token: Client;
+  machine: { client_id: string; client_secret: string };
+}
+
+/** Somebody with a password and a second factor, who is logged in everywhere. */
+async function person(username: string): Promise<Access> {
+  const user = await app.createUser({ username, roles: ['approver'], groups: ['finance'] });
+  expect((await admin.patch(`/users/${user.id}`, { password: PASSWORD })).status).toBe(200);
+  const logIn = async () => {
+    const { body } = await app.anonymous.post('/auth/token', { username, password: PASSWORD });
+    return createClient(app.url, body.access_token);
+  };
+  const sessions: Access['sessions'] = [await logIn(), await logIn()];
+  const [own] = sessions;
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const token = (await own.post('/users/me/tokens', { name: 'script', scopes: ['account:read'], expires_at }))
+    .body.token;
+  const machine = (await own.post('/users/me/clients', { name: 'nightly', scopes: ['runs:read'] })).body;
+  const { secret } = (await own.post('/users/me/totp')).body;
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  expect((await own.post('/users/me/totp/confirm', { code })).status).toBe(200);
+  return { user, sessions, token: createClient(app.url, token), machine };
+}
+
+inBrowser(
+  'an admin ends what has access as a user, and takes the second factor and password away',
+  async () => {
+    const issuer = { name: 'corp', title: 'Corp', issuer: 'https://id.example.com', client_id: 'cadenza' };
+    expect((await admin.post('/identity-issuers', issuer)).status).toBe(201);
+    const { user, sessions, token, machine } = await person('grace');
+    const path = `/users/${user.id}`;
+    const { page, complaints, open } = await visit(root);
+    const dialog = dialogOf(page);
+    await open('/settings/users');
+    await page.getByRole('link', { name: 'grace', exact: true }).click();
+    await heading(page, 'grace').waitFor();
+    await page.getByText('finance').waitFor();
+    await part(page, 'Second factor').getByText('Set up.').waitFor();
+    await part(page, 'Machine clients')
+      .getByRole('row', { name: /nightly.*runs:read/ })
+      .waitFor();
+    await part(page, 'Access tokens')
+      .getByRole('row', { name: /script.*account:read/ })
+      .waitFor();
+    await expectFits(page, 'user');
+
+    const rows = part(page, 'Sessions')
+      .getByRole('row')
+      .filter({ has: page.getByRole('button') });
+    await until(
+      () => rows.count(),
+      (count) => count === 2,
+    );
+    await rows.last().getByRole('button', { name: 'End' }).click();
+    await dialog.getByText('Whoever uses it has to log in again.').waitFor();
+    await dialog.getByRole('button', { name: 'End' }).click();
+    await until(
+      () => rows.count(),
+      (count) => count === 1,
+    );
+    expect(await statuses([...sessions, token])).toEqual([200, 401, 200]);
+    await click(page, 'End all sessions');
+    await dialog.getByText('Machine clients and access tokens go on working.').waitFor();
+    await dialog.getByRole('button', { name: 'End all sessions' }).click();
+    await page.getByText('All sessions of grace have ended.').waitFor();
+    await page.getByText('No sessions.').waitFor();
+    expect(await statuses([...sessions, token])).toEqual([401, 401, 200]);
+
+    await part(page, 'Access tokens').getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No access tokens.').waitFor();
+    expect(await statuses([token])).toEqual([401]);
+    await part(page, 'Machine clients').getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No machine clients.').waitFor();
+    const { client_id, client_secret } = machine;
+    const again = { grant_type: 'client_credentials', client_id, client_secret };
+    expect((await app.anonymous.post('/auth/token', again)).status).toBe(401);
+
+    const logIn = () => app.anonymous.post('/auth/token', { username: 'grace', password: PASSWORD });
+    expect((await logIn()).body.code).toBe('mfa_required');
+    await click(page, 'Reset the second factor');
+    await dialog.getByText('passkeys and recovery codes no longer open the account').waitFor();
+    await dialog.getByRole('button', { name: 'Reset the second factor' }).click();
+    await part(page, 'Second factor').getByText('None is set up.').waitFor();
+    expect((await logIn()).status).toBe(200);
+
+    const identities = part(page, 'Single sign-on');
+    const link = async () => {
+      await click(page, 'Link an identity');
+      await dialog.getByLabel('Subject').fill('grace-of-corp');
+      await dialog.getByRole('button', { name: 'Link an identity' }).click();
+      await identities.getByRole('row', { name: /Corp.*grace-of-corp/ }).waitFor();
+    };
+    const unlink = async () => {
+      await identities.getByRole('button', { name: 'Unlink' }).click();
+      await dialog.getByRole('button', { name: 'Unlink' }).click();
+    };
+    await link();
+    expect((await admin.get(`${path}/identities`)).body).toMatchObject([{ subject: 'grace-of-corp' }]);
+    await unlink();
+    await identities.getByText('No identities at external issuers.').waitFor();
+    expect((await admin.get(`${path}/identities`)).body).toEqual([]);
+    await link();
+
+    await click(page, 'Switch the password off');
+    await dialog.getByText('From then on single sign-on is the only way in.').waitFor();
+    await dialog.getByRole('button', { name: 'Switch the password off' }).click();
+    await page.getByText('none: by single sign-on only').waitFor();
+    expect((await admin.get(path)).body.has_password).toBe(false);
+    expect((await logIn()).status).toBe(401);
+    expect(await page.getByRole('button', { name: 'Switch the password off' }).count()).toBe(0);
+    // The last way to log in stays, and the page says why.
+    expect(complaints.splice(0).filter((complaint) => !complaint.includes(NO_TRANSFER))).toEqual([]);
+    await unlink();
+    await dialog.getByText('There would be no way left to log in').waitFor();
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('409')]);
+    expect((await admin.get(`${path}/identities`)).body).toHaveLength(1);
+  },
+);
+
+inBrowser('an admin hands over what a user owns, erases the user, and asks Temporal again', async () => {
+  const ada = await app.createUser({ username: 'ada', roles: ['builder'] });
+  const olga = await app.createUser({ username: 'olga', roles: ['builder'] });
+  const asOlga = await app.as(olga);
+  const { body: agent } = await asOlga.post('/agents', agentBody({ name: 'of-olga' }));
+  await asOlga.put('/secrets/KEY', { value: 'of olga' });
+  await (await app.as(ada)).put('/secrets/KEY', { value: 'of ada' });
+  const { page, complaints, open } = await visit(root);
+  const dialog = dialogOf(page);
+  await open('/settings/users');
+  const row = page.getByRole('row', { name: /olga/ });
+  await row.getByRole('button', { name: 'Erase' }).click();
+  await dialog.getByText('Hand over first').waitFor();
+  await dialog.getByRole('link', { name: "On the user's page" }).click();
+  await heading(page, 'olga').waitFor();
+
+  const owned = part(page, 'Hand over');
+  await owned.getByText('Nothing has been handed over.').waitFor();
+  await owned.getByRole('button', { name: 'Hand over' }).click();
+  await dialog.getByText('Agents, workflows, runs, files, webhooks').waitFor();
+  await dialog.getByLabel('To').fill('nobody-here');
+  await dialog.getByRole('button', { name: 'Hand over' }).click();
+  await dialog.getByText('There is no user nobody-here.').waitFor();
+  expect((await admin.get(`/agents/${agent.id}`)).body.owner_id).toBe(olga.id);
+  await dialog.getByLabel('To').fill('ada');
+  await dialog.getByRole('button', { name: 'Hand over' }).click();
+  await page.getByText('What olga owned belongs to ada.').waitFor();
+  await owned.getByText('Handed over to ada').waitFor();
+  await owned.getByText('agents (1)').waitFor();
+  await owned.getByText('Secrets with a new name').waitFor();
+  expect((await admin.get(`/agents/${agent.id}`)).body.owner_id).toBe(ada.id);
+  await expectFits(page, 'user-handed-over');
+
+  await click(page, 'Erase');
+  await dialog.getByLabel('Username').fill('olga');
+  await dialog.getByRole('button', { name: 'Erase' }).click();
+  await dialog.getByText('What became of the data of olga').waitFor();
+  await continueErasures({ fork, files: app.app.deps.files }, 60_000);
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await heading(page, 'Erasure').waitFor();
+  expect(await page.getByRole('button', { name: 'Hand over' }).count()).toBe(0);
+  const report = async () => (await admin.get(`/users/${olga.id}/erasure`)).body;
+  await until(report, ({ status }) => status === 'done');
+  await fork().execute(
+    `insert into erasure_history (run_id, user_id, next_at, attempts, refusal)
+     values (gen_random_uuid(), ?, 'infinity', 5, 'PERMISSION_DENIED')`,
+    [olga.id],
+  );
+  await page.reload();
+  await page.getByText('Temporal refuses to remove 1 (PERMISSION_DENIED)').waitFor();
+  await expectFits(page, 'user-erased');
+  await click(page, 'Try again');
+  await dialog.getByText('Temporal is asked once more').waitFor();
+  await dialog.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText('Temporal refuses to remove').waitFor({ state: 'detached' });
+  expect((await report()).histories).toMatchObject({ refused: 0 });
+  expect(complaints.filter((complaint) => !complaint.includes(NO_TRANSFER))).toEqual([]);
+});
+
+inBrowser('the page follows a large transfer to its end', async () => {
+  const [from, to] = [
+    await app.createUser({ username: 'emil' }),
+    await app.createUser({ username: 'frida' }),
+  ];
+  await fork().execute(
+    `insert into file (id, owner_id, name, media_type, size, sha256)
+     select gen_random_uuid(), ?, 'f', 'text/plain', 10, repeat('0', 64) from generate_series(1, ?)`,
+    [from.id, MANY],
+  );
+  const { encryption, env } = app.app.deps;
+  const actor = { id: root.id, username: root.username, roles: root.roles, groups: [] };
+  await fork().transactional((em) =>
+    beginTransfer(em, { encryption, limits: env }, actor, { from: from.id, to: to.id }),
+  );
+  const { page, complaints, open } = await visit(root);
+  await open(`/settings/users/${from.id}`);
+  await page.getByText('Handing over to frida: what is done so far').waitFor();
+  expect(await page.getByRole('button', { name: 'Hand over' }).count()).toBe(0);
+  await continueTransfers(fork, 60_000);
+  await page.getByText('What emil owned belongs to frida.').waitFor();
+  await page.getByText(`files (${MANY})`).waitFor();
+  await page.getByRole('button', { name: 'Hand over' }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a user is created without a password, and only admins open the page of a user', async () => {
+  const { page, complaints, open } = await visit(root);
+  const dialog = dialogOf(page);
+  await open('/settings/users');
+  await click(page, 'Create a user');
+  await dialog.getByLabel('Username').fill('linus');
+  await dialog.getByLabel('Email').fill('linus@example.com');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await page.getByText('linus is saved, without a password.').waitFor();
+  const [created] = (await admin.get('/users?q=linus')).body;
+  expect(created).toMatchObject({ username: 'linus', has_password: false });
+  expect(complaints).toEqual([]);
+
+  const builder = await visit(await app.user('builder'));
+  await builder.open(`/settings/users/${created.id}`);
+  await builder.page.getByText('This needs the role admin.').waitFor();
+  expect(await builder.page.getByText('linus').count()).toBe(0);
+  expect(builder.complaints).toEqual([]);
+  await open('/settings/users/0197a1b2-0000-7000-8000-000000000001');
+  await page.getByRole('alert').getByText('There is no such user').waitFor();
+});
