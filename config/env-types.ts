@@ -2,6 +2,8 @@
 import { resolve } from 'node:path';
 import { isIP } from 'node:net';
 import * as z from 'zod';
+import { claimOf } from '../contracts/claim-text.ts';
+import { secondFactorRule } from '../contracts/identity.ts';
 import { mcpCommandsSchema } from '../contracts/mcp-commands.ts';
 import { withoutEnd } from '../contracts/text-end.ts';
 
@@ -96,6 +98,19 @@ export function mcpCommands() {
       }
     })
     .pipe(mcpCommandsSchema);
+}
+
+/** The claim, and its value, of a log-in with a second factor. */
+export function secondFactorClaim() {
+  return z
+    .string()
+    .transform((value, context): z.input<typeof secondFactorRule> => {
+      const rule = claimOf(value);
+      if (rule !== null) return rule;
+      context.addIssue({ code: 'custom', message: 'must be a claim and its value such as amr=mfa' });
+      return z.NEVER;
+    })
+    .pipe(secondFactorRule);
 }
 
 export function postgresUrl() {

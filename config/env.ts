@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv as parseFile } from 'node:util';
 import * as z from 'zod';
-import { claimPath, externalIdClaim, issuerName } from '../contracts/identity.ts';
+import { claimPath, externalIdClaim, issuerName, SECOND_FACTOR_RULE } from '../contracts/identity.ts';
 import { issueText } from '../contracts/issue-texts.ts';
 import { isTimeZone } from '../contracts/notifications.ts';
 import { ROLES } from '../contracts/roles.ts';
@@ -21,6 +21,7 @@ import {
   port,
   postgresUrl,
   quota,
+  secondFactorClaim,
   switchOn,
   traceUrl,
   TRACE_SAMPLERS,
@@ -253,6 +254,7 @@ const schema = z.object({
   OIDC_DEFAULT_ROLES: list(z.string())
     .pipe(z.array(z.enum(ROLES)))
     .default([]),
+  OIDC_SECOND_FACTOR: secondFactorClaim().default(SECOND_FACTOR_RULE),
   OIDC_EXTERNAL_ID_CLAIM: externalIdClaim.optional(),
   OIDC_AUDIENCE: list(z.string().max(500)).default([]),
   OIDC_TOKEN_TYPES: list(z.enum(['at+jwt', 'jwt', 'none'])).default(['at+jwt']),

@@ -40,7 +40,7 @@ const roleRule = z
   .meta({ id: 'RoleRule' });
 
 /** Of a log-in at which the issuer asked for a second factor (RFC 8176). */
-const secondFactorRule = z
+export const secondFactorRule = z
   .strictObject({ claim: claimPath.default('amr'), value: z.string().min(1).max(400).default('mfa') })
   .meta({ id: 'SecondFactorRule' });
 export const SECOND_FACTOR_RULE = { claim: 'amr', value: 'mfa' };

@@ -1,26 +1,21 @@
 /** External issuers for single sign-on. */
 import { buildRouteMap } from '@stricli/core';
 
-import type {
-  CreateIssuerRequest,
-  IdentityIssuer,
-  IssuerMachine,
-  ScimToken,
-} from '../../client/operations.ts';
+import type { IdentityIssuer, IssuerMachine, ScimToken } from '../../client/operations.ts';
+import { claimOf } from '../../contracts/claim-text.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { flag, text, texts } from '../core/flags.ts';
-import { confirm, readSecret } from '../core/input.ts';
+import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { isId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { oneLine } from '../core/text.ts';
+import { changedIssuer, fieldsOfChanged, fieldsOfNew, newIssuer } from './issuer-fields.ts';
 import { userId } from './user.ts';
 
 const ISSUER = argument('ISSUER', 'Id or short name');
-const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
-type Role = (typeof ROLES)[number];
 
 const issuerView: View<IdentityIssuer> = {
   columns: [
@@ -33,6 +28,30 @@ const issuerView: View<IdentityIssuer> = {
   ],
   name: ({ id }) => id,
   none: 'No issuers.',
+};
+const issuerRecordView: View<IdentityIssuer> = {
+  ...issuerView,
+  columns: [
+    ...issuerView.columns,
+    ['client id', (issuer) => issuer.client_id],
+    ['client secret', (issuer) => (issuer.has_secret ? 'yes' : 'no')],
+    ['keys', (issuer) => issuer.jwks_uri],
+    ['scopes', ({ scopes }) => scopes],
+    ['username claim', ({ mapping }) => mapping.username],
+    ['e-mail claim', ({ mapping }) => mapping.email],
+    ['name claim', ({ mapping }) => mapping.display_name],
+    ['groups claim', ({ mapping }) => mapping.groups],
+    ['second factor', ({ mapping: { second_factor: rule } }) => `${rule.claim}=${rule.value}`],
+    [
+      'rules',
+      ({ mapping }) => mapping.roles.map(({ claim, value, roles }) => `${claim}=${value}:${roles.join('+')}`),
+    ],
+    ['default roles', ({ mapping }) => mapping.default_roles],
+    ['creates users', (issuer) => (issuer.creates_users ? 'yes' : 'no')],
+    ['externalId claim', (issuer) => issuer.external_id_claim],
+    ['audiences', ({ audiences }) => audiences],
+    ['token types', (issuer) => issuer.token_types],
+  ],
 };
 
 const list = command({
@@ -57,88 +76,19 @@ const get = command({
   arguments: [ISSUER],
   run: async (cli, _flags, given) => {
     const path = { id: await issuerId(cli, given) };
-    await cli.out.record(await cli.client.call('getIssuer', { path, signal: cli.signal }), issuerView);
+    await cli.out.record(await cli.client.call('getIssuer', { path, signal: cli.signal }), issuerRecordView);
   },
 });
-
-const fields = {
-  title: text('What the log-in says: Continue with TITLE', 'TITLE'),
-  clientId: text('What Cadenza is called there', 'ID'),
-  clientSecretStdin: flag('Read the client secret from standard input'),
-  scope: texts('OAuth scope', 'SCOPE'),
-  role: texts('Rule for a role; CLAIM is a name or a JSON pointer', 'CLAIM=VALUE:ROLE'),
-  defaultRole: texts(`Role of those whom no rule fits: ${ROLES.join(', ')}`, 'ROLE'),
-  audience: texts('Audience of access tokens of programs', 'AUDIENCE'),
-  groupsClaim: text('Claim with the groups', 'CLAIM'),
-  secondFactor: text('Claim of a log-in with a second factor', 'CLAIM=VALUE'),
-};
-/** What is not given has a default in a new issuer, and stays as it is in one that is changed. */
-const fieldsOfNew = {
-  ...fields,
-  clientSecretStdin: flag('Read the client secret from standard input. Default: a public client'),
-  scope: texts('OAuth scope. Default: openid, profile and email', 'SCOPE'),
-  groupsClaim: text('Claim with the groups. Default: groups', 'CLAIM'),
-  secondFactor: text('Claim of a log-in with a second factor. Default: amr=mfa', 'CLAIM=VALUE'),
-};
-
-interface Given {
-  role?: readonly string[] | undefined;
-  defaultRole?: readonly string[] | undefined;
-  groupsClaim?: string | undefined;
-  secondFactor?: string | undefined;
-}
-
-function mappingOf({ role, defaultRole, groupsClaim, secondFactor }: Given) {
-  const mapping = {
-    ...(role === undefined ? {} : { roles: role.map(ruleOf) }),
-    ...(defaultRole === undefined
-      ? {}
-      : { default_roles: defaultRole.map((one) => roleOf(one, '--default-role')) }),
-    ...(groupsClaim === undefined ? {} : { groups: groupsClaim }),
-    ...(secondFactor === undefined ? {} : { second_factor: claimOf(secondFactor) }),
-  };
-  return Object.keys(mapping).length === 0 ? {} : { mapping };
-}
-
-function ruleOf(given: string): { claim: string; value: string; roles: Role[] } {
-  const [, claim, value, role] = /^([^=]+)=(.+):(\w+)$/.exec(given) ?? [];
-  if (claim === undefined || value === undefined || role === undefined)
-    throw usageError('Write --role CLAIM=VALUE:ROLE, such as --role groups=staff:viewer.');
-  return { claim, value, roles: [roleOf(role, '--role')] };
-}
-
-function claimOf(given: string): { claim: string; value: string } {
-  const [, claim, value] = /^([^=]+)=(.+)$/.exec(given) ?? [];
-  if (claim === undefined || value === undefined)
-    throw usageError('Write --second-factor CLAIM=VALUE, such as --second-factor amr=mfa.');
-  return { claim, value };
-}
-
-function roleOf(given: string, flagWith: string): Role {
-  const role = ROLES.find((one) => one === given);
-  if (role === undefined) throw usageError(`A role of ${flagWith} is one of ${ROLES.join(', ')}.`);
-  return role;
-}
 
 const add = command({
   brief: 'Add an OpenID Connect issuer; for admins',
   details: 'Register the redirect URI that it prints at the issuer. docs/single-sign-on.md has examples.',
   flags: fieldsOfNew,
   arguments: [argument('NAME', 'Short name, before its groups'), argument('URL', 'As its tokens name it')],
-  run: async (cli, { title, clientId, clientSecretStdin, scope, audience, ...given }, name, issuer) => {
-    if (clientId === undefined) throw usageError('Give --client-id.');
-    const body: CreateIssuerRequest = {
-      name,
-      title: title ?? name,
-      issuer,
-      client_id: clientId,
-      ...(clientSecretStdin === true ? { client_secret: await readSecret(cli) } : {}),
-      ...(scope === undefined ? {} : { scopes: [...scope] }),
-      ...(audience === undefined ? {} : { audiences: [...audience] }),
-      ...mappingOf(given),
-    };
+  run: async (cli, flags, name, url) => {
+    const body = await newIssuer(cli, flags, name, url);
     const added = await cli.client.call('createIssuer', { body, signal: cli.signal });
-    await cli.out.record(added, issuerView);
+    await cli.out.record(added, issuerRecordView);
   },
 });
 
@@ -146,30 +96,13 @@ const update = command({
   brief: 'Change, disable or enable an issuer; for admins',
   details:
     'What is not given stays as it is; rules replace all others. The sessions of a disabled issuer end.',
-  flags: { ...fields, disable: flag('Nobody logs in by it'), enable: flag('Enable it again') },
+  flags: fieldsOfChanged,
   arguments: [ISSUER],
-  run: async (
-    cli,
-    { title, clientId, clientSecretStdin, scope, audience, disable, enable, ...given },
-    issuer,
-  ) => {
-    if (disable === true && enable === true) throw usageError('Choose one of --disable and --enable.');
-    const body = {
-      ...(title === undefined ? {} : { title }),
-      ...(clientId === undefined ? {} : { client_id: clientId }),
-      ...(clientSecretStdin === true ? { client_secret: await readSecret(cli) } : {}),
-      ...(scope === undefined ? {} : { scopes: [...scope] }),
-      ...(audience === undefined ? {} : { audiences: [...audience] }),
-      ...mappingOf(given),
-      ...(disable === true ? { enabled: false } : {}),
-      ...(enable === true ? { enabled: true } : {}),
-    };
-    if (Object.keys(body).length === 0) throw usageError('Give a flag with what changes.');
+  run: async (cli, flags, issuer) => {
+    const body = await changedIssuer(cli, flags);
     const path = { id: await issuerId(cli, issuer) };
-    await cli.out.record(
-      await cli.client.call('updateIssuer', { path, body, signal: cli.signal }),
-      issuerView,
-    );
+    const changed = await cli.client.call('updateIssuer', { path, body, signal: cli.signal });
+    await cli.out.record(changed, issuerRecordView);
   },
 });
 
@@ -262,10 +195,10 @@ const machine = command({
   arguments: [ISSUER, argument('NAME', 'For people')],
   run: async (cli, { claim = [], user, scope }, given, name) => {
     if (user === undefined) throw usageError('Give --user.');
-    const pairs = claim.map((one) => /^([^=]+)=(.+)$/.exec(one) ?? []);
-    if (pairs.length === 0 || pairs.some(({ length }) => length === 0))
+    const pairs = claim.flatMap((one) => claimOf(one) ?? []);
+    if (pairs.length === 0 || pairs.length < claim.length)
       throw usageError('Write --claim CLAIM=VALUE, such as --claim azp=robot.');
-    const claims = Object.fromEntries(pairs.map(([, path = '', value = '']) => [path, value]));
+    const claims = Object.fromEntries(pairs.map((pair) => [pair.claim, pair.value]));
     const path = { id: await issuerId(cli, given) };
     const body = { name, user_id: await userId(cli, user), claims, ...(scope && { scopes: [...scope] }) };
     const made = await cli.client.call('createMachine', { path, body, signal: cli.signal });

@@ -1,6 +1,6 @@
 /** The issuer that the settings name. It is a record like the others, which only the settings change. */
 import { canonicalJson } from '../../contracts/canonical-json.ts';
-import { claimMapping } from '../../contracts/identity.ts';
+import { claimMapping, type ClaimMapping } from '../../contracts/identity.ts';
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../audit/write.ts';
@@ -18,6 +18,7 @@ export interface SettingsIssuer {
   OIDC_ROLES_CLAIM: string;
   OIDC_GROUPS_CLAIM: string;
   OIDC_DEFAULT_ROLES: Role[];
+  OIDC_SECOND_FACTOR: ClaimMapping['second_factor'];
   OIDC_AUDIENCE: string[];
   OIDC_TOKEN_TYPES: string[];
   OIDC_EXTERNAL_ID_CLAIM?: string | undefined;
@@ -54,6 +55,7 @@ export async function applySettingsIssuer(
     groups: env.OIDC_GROUPS_CLAIM,
     roles: ROLE_NAMES.map((role) => ({ claim: env.OIDC_ROLES_CLAIM, value: role, roles: [role] })),
     default_roles: env.OIDC_DEFAULT_ROLES,
+    second_factor: env.OIDC_SECOND_FACTOR,
   });
   const fields = {
     name: env.OIDC_NAME,

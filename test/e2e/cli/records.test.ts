@@ -538,6 +538,91 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
   ]);
 });
 
+/** The fields of an issuer that a request may set. */
+const ISSUER_FIELDS: string[] = Object.keys(
+  JSON.parse(readFileSync(join(import.meta.dirname, '../../../docs/openapi.json'), 'utf8')).components.schemas
+    .CreateIssuerRequest.properties,
+);
+
+test('an issuer gets each field of the API, keeps what is not given, and loses what is cleared', async () => {
+  const plain = await admin.run(['issuer', 'add', 'plain', 'https://plain.example.com', '--client-id', 'c']);
+  const all = [
+    '--title Company --client-id cadenza --client-secret-stdin --scope openid',
+    '--jwks-uri https://id.example.com/keys --role /realm/roles=a:b:admin --default-role viewer',
+    '--groups-claim teams --username-claim upn --email-claim mail --display-name-claim called',
+    '--second-factor acr=gold --creates-users no --external-id-claim oid',
+    '--audience https://cadenza.example --token-type jwt --token-type none --disable',
+  ].flatMap((flags) => flags.split(' '));
+  const full = await admin.run(['issuer', 'add', 'full', 'https://full.example.com', ...all], {
+    stdin: 'a secret\n',
+  });
+  expect([plain.exitCode, full.exitCode, full.stderr]).toEqual([0, 0, '']);
+  expect(full.json()).toMatchObject({
+    jwks_uri: 'https://id.example.com/keys',
+    mapping: {
+      username: 'upn',
+      email: 'mail',
+      display_name: 'called',
+      groups: 'teams',
+      roles: [{ claim: '/realm/roles', value: 'a:b', roles: ['admin'] }],
+      default_roles: ['viewer'],
+      second_factor: { claim: 'acr', value: 'gold' },
+    },
+    creates_users: false,
+    external_id_claim: 'oid',
+    audiences: ['https://cadenza.example'],
+    token_types: ['jwt', 'none'],
+    has_secret: true,
+    enabled: false,
+  });
+  // A field that the commands cannot set has its default in both.
+  const same = ISSUER_FIELDS.map((field) => (field === 'client_secret' ? 'has_secret' : field)).filter(
+    (field) => JSON.stringify(plain.json()[field]) === JSON.stringify(full.json()[field]),
+  );
+  expect(same).toEqual([]);
+  const mapping = Object.keys(full.json().mapping).filter(
+    (member) => JSON.stringify(plain.json().mapping[member]) === JSON.stringify(full.json().mapping[member]),
+  );
+  expect(mapping).toEqual([]);
+
+  const update = (...flags: string[]) =>
+    admin.run(['issuer', 'update', 'full', ...flags.flatMap((some) => some.split(' '))]);
+  const moved = await update('--issuer', 'https://new.example.com', '--creates-users', 'yes', '--enable');
+  expect(moved.json()).toEqual({
+    ...full.json(),
+    issuer: 'https://new.example.com',
+    creates_users: true,
+    enabled: true,
+    updated_at: expect.any(String),
+  });
+  const cleared = await update(
+    '--public-client --jwks-uri none --groups-claim none --role none --default-role none',
+    '--external-id-claim none --audience none',
+  );
+  expect(cleared.json()).toMatchObject({
+    has_secret: false,
+    jwks_uri: null,
+    mapping: { groups: null, roles: [], default_roles: [], username: 'upn' },
+    external_id_claim: null,
+    audiences: [],
+    token_types: ['jwt', 'none'],
+  });
+  const shown = await admin.run(['issuer', 'get', 'full', '-o', 'table']);
+  expect(shown.stdout).toMatch(/^second factor +acr=gold$/m);
+  const refused = await Promise.all([
+    update('--token-type', 'jws'),
+    update('--second-factor', 'gold'),
+    update('--public-client', '--client-secret-stdin'),
+    update(),
+  ]);
+  expect(refused.map(({ exitCode, stderr }) => [exitCode, stderr.split('\n')[0]])).toEqual([
+    [2, expect.stringContaining('A --token-type is one of at+jwt, jwt, none.')],
+    [2, expect.stringContaining('Write --second-factor CLAIM=VALUE')],
+    [2, expect.stringContaining('Choose one of --client-secret-stdin and --public-client.')],
+    [2, expect.stringContaining('Give a flag with what changes.')],
+  ]);
+});
+
 test('the account of a program of an issuer is named by username or id', async () => {
   const { id, username } = await app.user('builder');
   const add = ['issuer', 'add', 'works', 'https://id.example.com', '--client-id', 'cadenza'];

@@ -2,8 +2,10 @@
  * Ways to log in, and what comes of a role in a team, in a real browser through the console's own screens:
  * passkeys with its virtual authenticator, an issuer that is a real one (`oidc-provider`).
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { createDecisionLink } from '../../../domain/hitl/decision-links.ts';
 import { findTask } from '../../../domain/hitl/human-task.ts';
@@ -164,6 +166,103 @@ testUnless(noChromium)('an admin lets a program of the issuer act as an account,
     .click();
   await programs.getByText('No programs.').waitFor();
   expect((await admin.get(`${path}/machines`)).body).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+/** The fields of an issuer that a request may set. */
+const ISSUER_FIELDS: string[] = Object.keys(
+  JSON.parse(readFileSync(join(import.meta.dirname, '../../../docs/openapi.json'), 'utf8')).components.schemas
+    .CreateIssuerRequest.properties,
+);
+
+testUnless(noChromium)('an admin sets each field of an issuer that the API has, and clears it', async () => {
+  const admin = await app.as('admin');
+  const plain = (
+    await admin.post('/identity-issuers', {
+      name: 'plain',
+      title: 'Plain',
+      issuer: 'https://plain.example',
+      client_id: 'c',
+    })
+  ).body;
+  const { page, complaints, open, close } = await visitConsole(browser, app, await app.user('admin'));
+  await open('/settings/issuers');
+  await click(page, 'Add an issuer');
+  const dialog = page.getByRole('dialog', { name: 'Add an issuer' });
+  const fill = async (values: Record<string, string>, within: Locator = dialog) => {
+    for (const [name, value] of Object.entries(values))
+      await within.getByRole('textbox', { name, exact: true }).fill(value);
+  };
+  const groupOf = (name: string) => dialog.getByRole('group', { name, exact: true });
+  await fill({
+    Name: 'full',
+    Title: 'Full',
+    Issuer: 'https://full.example',
+    'Client id': 'cadenza',
+    Scopes: 'openid\nroles',
+    'Address of the keys (jwks_uri)': 'https://full.example/keys',
+    'Rules for roles': '[{ "claim": "hd", "value": "full.example", "roles": ["builder"] }]',
+    'Claim of the groups': 'teams',
+    'Claim of the username': 'upn',
+    'Claim of the e-mail address': 'mail',
+    'Claim of the name': 'called',
+    'Audiences of programs': 'https://cadenza.example',
+    'Claim of the SCIM externalId': 'oid',
+  });
+  await dialog.getByLabel('Client secret').fill('a secret');
+  await fill({ Claim: 'acr', Value: 'gold' }, groupOf('Claim of a log-in with a second factor'));
+  await groupOf('Roles if no rule fits').getByLabel('Viewer').check();
+  const types = groupOf('Token types of programs');
+  expect(await types.getByLabel('at+jwt (RFC 9068)').isChecked()).toBe(true);
+  await types.getByLabel('jwt', { exact: true }).check();
+  await dialog.getByLabel('The first log-in makes the account').uncheck();
+  await dialog.getByLabel('Enabled').uncheck();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await click(page, 'Save');
+  await page.getByText('Saved Full.').waitFor();
+  const recordOf = async () =>
+    (await admin.get('/identity-issuers')).body.find(({ name }: { name: string }) => name === 'full');
+  const full = await recordOf();
+  expect(full).toMatchObject({ token_types: ['at+jwt', 'jwt'], jwks_uri: 'https://full.example/keys' });
+  expect(full.mapping.second_factor).toEqual({ claim: 'acr', value: 'gold' });
+  // A field that the form lacks has its default in both.
+  const isSame = (a: any, b: any) => (name: string) => JSON.stringify(a[name]) === JSON.stringify(b[name]);
+  const fields = ISSUER_FIELDS.map((field) => (field === 'client_secret' ? 'has_secret' : field));
+  expect(fields.filter(isSame(plain, full))).toEqual([]);
+  expect(Object.keys(full.mapping).filter(isSame(plain.mapping, full.mapping))).toEqual([]);
+
+  const edit = async (change: (form: Locator) => Promise<void>) => {
+    await page
+      .getByRole('row', { name: /Full \(full\)/ })
+      .getByRole('button', { name: 'Edit' })
+      .click();
+    const form = page.getByRole('dialog', { name: 'Edit Full' });
+    await change(form);
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.waitFor({ state: 'detached' });
+    return recordOf();
+  };
+  const emptied = await edit(async (form) => {
+    const names = ['Address of the keys (jwks_uri)', 'Claim of the groups', 'Claim of the SCIM externalId'];
+    for (const name of names) await form.getByRole('textbox', { name, exact: true }).fill('');
+    await form.getByLabel('Remove the client secret: it is a public client').check();
+  });
+  expect(emptied).toEqual({
+    ...full,
+    has_secret: false,
+    jwks_uri: null,
+    mapping: { ...full.mapping, groups: null },
+    external_id_claim: null,
+    updated_at: expect.any(String),
+  });
+  // A mapping without groups is shown, and stays.
+  expect(await edit((form) => form.getByRole('textbox', { name: 'Title' }).fill('Fuller'))).toEqual({
+    ...emptied,
+    title: 'Fuller',
+    updated_at: expect.any(String),
+  });
+  for (const { id } of [plain, full]) await admin.delete(`/identity-issuers/${id}`);
   expect(complaints).toEqual([]);
   await close();
 });

@@ -468,7 +468,12 @@ test('access tokens of an issuer are those of an account that an administrator n
 });
 
 test('the settings define one issuer, which only they change', async () => {
-  const settings = { ...app.env, OIDC_ISSUER: 'https://settings.example', OIDC_CLIENT_ID: 'cadenza' };
+  const settings = {
+    ...app.env,
+    OIDC_ISSUER: 'https://settings.example',
+    OIDC_CLIENT_ID: 'cadenza',
+    OIDC_SECOND_FACTOR: { claim: 'acr', value: 'gold' },
+  };
   const { encryption } = app.app.deps;
   const apply = (env: SettingsIssuer) =>
     app.orm.em.fork().transactional((em) => applySettingsIssuer(em, encryption, env));
@@ -477,6 +482,7 @@ test('the settings define one issuer, which only they change', async () => {
     (await admin.get('/identity-issuers')).body.find(({ name }: { name: string }) => name === 'oidc');
   const found = await find();
   expect(found).toMatchObject({ from_settings: true, client_id: 'cadenza', enabled: true });
+  expect(found.mapping.second_factor).toEqual({ claim: 'acr', value: 'gold' });
   const path = `/identity-issuers/${found.id}`;
   for (const reply of [await admin.patch(path, { enabled: false }), await admin.delete(path)])
     expect(reply.body.code).toBe('from_settings');

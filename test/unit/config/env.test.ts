@@ -117,9 +117,11 @@ describe('settings', () => {
       PUBLIC_AGENT_CARDS: '1',
       ENCRYPTION_KEYS: `new:${key},old:${key}`,
       EGRESS_HOST_MAP: 'https://api.example.com=http://127.0.0.1:9000/',
+      OIDC_SECOND_FACTOR: '/assurance/level = gold=2',
     });
     expect(env.CORS_ORIGINS).toEqual(['https://a.example', 'https://b.example']);
     expect(env.TRUST_PROXY).toBe(1);
+    expect(env.OIDC_SECOND_FACTOR).toEqual({ claim: '/assurance/level', value: 'gold=2' });
     expect(env.PUBLIC_AGENT_CARDS).toBe(true);
     expect(env.ENCRYPTION_KEYS.map(({ id, key: bytes }) => [id, bytes.length])).toEqual([
       ['new', 32],
@@ -143,6 +145,7 @@ describe('settings', () => {
       TEMPORAL_TLS_CERT: '/cert.pem',
       OIDC_ISSUER: 'https://id.example',
       OIDC_DEFAULT_ROLES: 'king',
+      OIDC_SECOND_FACTOR: 'gold',
       BASE_URL: 'ftp://x',
     });
     expect(Object.keys(problems).toSorted()).toEqual([
@@ -155,6 +158,7 @@ describe('settings', () => {
       'LOG_LEVEL',
       'OIDC_CLIENT_ID',
       'OIDC_DEFAULT_ROLES',
+      'OIDC_SECOND_FACTOR',
       'PORT',
       'RETENTION_DAYS',
       'TEMPORAL_ADDRESS',

@@ -1,8 +1,10 @@
 /** External issuers, which admins manage. */
 import type { CreateIssuerRequest, IdentityIssuer, UpdateIssuerRequest } from '../../../../client/index.ts';
+import { isRecord } from '../../../../contracts/is-record.ts';
 import { ROLES } from '../../../../contracts/roles.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
+import { WrongEntry } from '../../data/wrong-entry.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
@@ -15,15 +17,18 @@ import { Machines } from './machines.tsx';
 import { Removal } from './removal.tsx';
 import { ScimTokens } from './scim-tokens.tsx';
 
-const text = (title: string, description?: string): Schema => ({
+const text = (title: string, description?: string, initial?: string): Schema => ({
   type: 'string',
   title,
   ...(description === undefined ? {} : { description }),
+  ...(initial === undefined ? {} : { default: initial }),
 });
 const roles = (title: string): Schema => ({ type: 'array', items: { enum: ROLES }, title });
 const mapping: Schema = {
   type: 'object',
   title: words.mapping,
+  // A member that a change leaves out stays as it is, so only those that can be cleared are optional.
+  required: ['second_factor', 'username', 'email', 'display_name'],
   properties: {
     roles: {
       type: 'array',
@@ -43,12 +48,16 @@ const mapping: Schema = {
       type: 'object',
       title: words.secondFactor,
       description: words.secondFactorHelp,
-      properties: { claim: text(words.claim, words.claimHelp), value: text(words.value) },
+      required: ['claim', 'value'],
+      properties: {
+        claim: text(words.claim, words.claimHelp, 'amr'),
+        value: text(words.value, undefined, 'mfa'),
+      },
     },
-    groups: text(words.groups, words.claimHelp),
-    username: text(words.username),
-    email: text(words.email),
-    display_name: text(words.displayName),
+    groups: text(words.groups, words.groupsHelp, 'groups'),
+    username: text(words.username, words.claimHelp, 'preferred_username'),
+    email: text(words.email, words.claimHelp, 'email'),
+    display_name: text(words.displayName, words.claimHelp, 'name'),
   },
 };
 const changed = {
@@ -56,14 +65,35 @@ const changed = {
   issuer: text(words.issuer, words.issuerHelp),
   client_id: text(words.clientId),
   client_secret: { ...text(words.clientSecret, words.secretHelp), format: 'password' },
-  scopes: { type: 'array', items: { type: 'string' }, title: words.scopes },
+  scopes: {
+    type: 'array',
+    items: { type: 'string' },
+    title: words.scopes,
+    description: words.scopesHelp,
+    default: ['openid', 'profile', 'email'],
+  },
+  jwks_uri: { ...text(words.keys, words.keysHelp), format: 'uri' },
   mapping,
-  creates_users: { type: 'boolean', title: words.createsUsers, default: true },
+  creates_users: {
+    type: 'boolean',
+    title: words.createsUsers,
+    description: words.createsUsersHelp,
+    default: true,
+  },
   audiences: {
     type: 'array',
     items: { type: 'string' },
     title: words.audiences,
     description: words.audiencesHelp,
+  },
+  token_types: {
+    type: 'array',
+    items: {
+      oneOf: (['at+jwt', 'jwt', 'none'] as const).map((one) => ({ const: one, title: words.tokenType[one] })),
+    },
+    title: words.tokenTypes,
+    description: words.tokenTypesHelp,
+    default: ['at+jwt'],
   },
   external_id_claim: text(words.externalId, words.externalIdHelp),
   enabled: { type: 'boolean', title: words.enabled, default: true },
@@ -73,11 +103,30 @@ const newIssuer: Schema = {
   required: ['name', 'title', 'issuer', 'client_id'],
   properties: { name: text(words.name, words.nameHelp), ...changed },
 };
-const changedIssuer: Schema = {
+const changedIssuer = ({ has_secret: hasSecret }: IdentityIssuer): Schema => ({
   type: 'object',
   required: ['title', 'issuer', 'client_id'],
-  properties: changed,
-};
+  properties: {
+    ...changed,
+    ...(hasSecret ? { without_secret: { type: 'boolean', title: words.withoutSecret } } : {}),
+  },
+});
+
+/** What the form shows: a mapping without groups has none to show. */
+function valuesOf({ mapping: { groups, ...others }, ...issuer }: IdentityIssuer) {
+  return { ...issuer, mapping: groups === null ? others : { ...others, groups } };
+}
+
+/** @throws WrongEntry */
+function bodyOf({ without_secret: withoutSecret, mapping: given, ...body }: Record<string, unknown>) {
+  if (withoutSecret === true && typeof body['client_secret'] === 'string')
+    throw new WrongEntry(words.secretOrNone);
+  return {
+    ...body,
+    ...(withoutSecret === true ? { client_secret: null } : {}),
+    ...(isRecord(given) ? { mapping: { ...given, groups: given['groups'] ?? null } } : {}),
+  };
+}
 
 export function Issuers() {
   const list = usePages(['issuers'], (cursor) =>
@@ -99,7 +148,8 @@ export function Issuers() {
           schema={newIssuer}
           onSubmit={async (body) => {
             // The form's schema is that of the request.
-            await saved(await client.call('createIssuer', { body: body as unknown as CreateIssuerRequest }));
+            const fields = bodyOf(body) as unknown as CreateIssuerRequest;
+            await saved(await client.call('createIssuer', { body: fields }));
           }}
         />
       </div>
@@ -145,11 +195,11 @@ function columns(
                 button={words.edit}
                 title={words.editTitle(issuer.title)}
                 submit={words.save}
-                schema={changedIssuer}
-                values={{ ...issuer }}
+                schema={changedIssuer(issuer)}
+                values={valuesOf(issuer)}
                 onSubmit={async (body) => {
                   // As above.
-                  const changes = body as unknown as UpdateIssuerRequest;
+                  const changes = bodyOf(body) as unknown as UpdateIssuerRequest;
                   await saved(await client.call('updateIssuer', { path: { id: issuer.id }, body: changes }));
                 }}
               />{' '}
