@@ -5239,6 +5239,8 @@ export interface Operations {
       cursor?: string | undefined;
       /** Text in the username or display name; case is ignored. */
       q?: string | undefined;
+      /** The whole username; case is ignored. */
+      username?: string | undefined;
       /** Ids of users, separated by commas, at most 200. */
       ids?: string | undefined;
     };

@@ -7,6 +7,7 @@ import { usageError } from '../core/errors.ts';
 import { flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { personId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 
 const absenceView: View<Absence> = {
@@ -37,7 +38,7 @@ const create = command({
   brief: 'Name a deputy, who decides your tasks until a day or time',
   flags: {
     from: text('When it begins; default: now', 'TIME'),
-    user: text('Id of another user who is absent; for admins', 'ID'),
+    user: text('Username or id of another user who is absent; for admins', 'USER'),
     note: text('What the deputy should know', 'TEXT'),
   },
   arguments: [
@@ -49,7 +50,7 @@ const create = command({
       deputy,
       until: timeOf(until),
       ...(from === undefined ? {} : { from: timeOf(from) }),
-      ...(user === undefined ? {} : { user_id: user }),
+      ...(user === undefined ? {} : { user_id: await personId(cli, user) }),
       note: note ?? null,
     };
     await cli.out.record(await cli.client.call('createAbsence', { body, signal: cli.signal }), absenceView);

@@ -36,7 +36,7 @@ const list = command({
 export async function userId(cli: Cli, given: string): Promise<string> {
   if (isId(given)) return given;
   for await (const user of cli.client.items('listUsers', { query: { q: given }, signal: cli.signal }))
-    if (user.username === given) return user.id;
+    if (user.username.toLowerCase() === given.toLowerCase()) return user.id;
   throw new CliError(`There is no user ${given}.`, { code: 'not_found' });
 }
 

@@ -54,16 +54,14 @@ export async function agentId(cli: Cli, given: string): Promise<string> {
   });
 }
 
-/** A person by username. @throws CliError */
+/** A person by username, whose case does not count. @throws CliError */
 export async function personId(cli: Cli, given: string): Promise<string> {
   if (isId(given)) return given;
   const { signal } = cli;
   const named = ({ id, username }: { id: string; username: string }): Named => ({ id, name: username });
-  const found = cli.client.items('listPeople', { query: { q: given }, signal });
-  const people = async function* () {
-    for await (const person of found) yield named(person);
-  };
-  return only('user', given, people(), async () => {
+  const [found] = (await cli.client.page('listPeople', { query: { username: given }, signal })).items;
+  if (found !== undefined) return found.id;
+  throw await unknown('user', given, async () => {
     const { items } = await cli.client.page('listPeople', { query: { limit: COMPARED }, signal });
     return items.map(named);
   });
@@ -103,10 +101,7 @@ async function only(
   const found: Named[] = [];
   for await (const item of items) if (item.name === name) found.push(item);
   const [first] = found;
-  if (first === undefined)
-    throw new CliError(`There is no ${kind} ${name} that you can see${await nearest(name, others)}`, {
-      code: 'not_found',
-    });
+  if (first === undefined) throw await unknown(kind, name, others);
   if (found.length > 1)
     throw new CliError(
       `There are ${found.length} ${kind}s ${name}. Name one by its id: ` +
@@ -114,6 +109,15 @@ async function only(
       { code: 'ambiguous_name' },
     );
   return first.id;
+}
+
+async function unknown(
+  kind: string,
+  name: string,
+  others: () => Promise<readonly Named[]>,
+): Promise<CliError> {
+  const text = `There is no ${kind} ${name} that you can see${await nearest(name, others)}`;
+  return new CliError(text, { code: 'not_found' });
 }
 
 async function nearest(name: string, others: () => Promise<readonly Named[]>): Promise<string> {

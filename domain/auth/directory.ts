@@ -13,6 +13,8 @@ export interface Person {
 export interface DirectoryFilter {
   /** Substring of the username or display name; case is ignored. */
   q?: string | undefined;
+  /** The whole of it; case is ignored. */
+  username?: string | undefined;
   ids?: readonly string[] | undefined;
 }
 
@@ -22,17 +24,18 @@ export interface DirectoryFilter {
  */
 export async function listPeople(
   em: EntityManager,
-  { q, ids }: DirectoryFilter,
+  { q, username, ids }: DirectoryFilter,
   page: KeysetPage,
   { withEmail = false } = {},
 ): Promise<Person[]> {
   const where = new Conditions();
-  if (ids === undefined || q !== undefined) where.add(`u.status = 'active'`);
+  if (ids === undefined || q !== undefined || username !== undefined) where.add(`u.status = 'active'`);
   if (ids !== undefined) where.add('u.id = any(?::uuid[])', arrayLiteral(ids));
   if (q !== undefined) {
     const like = containsPattern(q);
     where.add('(u.username ilike ? or u.display_name ilike ?)', like, like);
   }
+  if (username !== undefined) where.add('lower(u.username) = lower(?)', username);
   if (page.after !== undefined) where.add('lower(u.username) > lower(?)', page.after);
   return em.execute<Person[]>(
     `select u.id, u.username, u.display_name${withEmail ? ', u.email' : ''} from user_account u

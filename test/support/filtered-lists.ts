@@ -130,6 +130,7 @@ export function filteredLists(endMs: number): [who: 'admin' | 'person', path: st
       [who, '/files?run_id={runs}'],
       [who, '/users/directory?q=person-2707'],
       [who, '/users/directory?q=payment+2707'],
+      [who, '/users/directory?username=Person-2707'],
       [who, '/users/directory?ids={users}'],
       [who, '/teams?q=team-2707'],
       [who, '/teams?mine=true'],

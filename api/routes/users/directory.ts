@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
-import { listPeople, type Person } from '../../../domain/auth/directory.ts';
+import { avatarOf } from '../../../contracts/avatar.ts';
+import { listPeople } from '../../../domain/auth/directory.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { orderBy, readPage } from '../../paging.ts';
@@ -33,7 +34,7 @@ export function directoryEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       summary: 'List people by username',
       description:
         'Active users, with nothing but their names (and mail addresses with DIRECTORY_EMAIL). ' +
-        'With `ids` and without `q` also disabled users, ' +
+        'With `ids` and without `q` and `username` also disabled users, ' +
         'because records keep naming them.',
       tags: ['users'],
       role: 'viewer',
@@ -42,6 +43,9 @@ export function directoryEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
         q: text({ min: 1, max: 255 })
           .optional()
           .meta({ description: 'Text in the username or display name; case is ignored.' }),
+        username: text({ min: 1, max: 255 })
+          .optional()
+          .meta({ description: 'The whole username; case is ignored.' }),
         ids: z
           .string()
           .transform((value) => value.split(','))
@@ -58,12 +62,4 @@ export function directoryEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       },
     }),
   ];
-}
-
-/** The same wherever it is drawn: up to two initials, and a colour of the id. */
-function avatarOf({ id, username, display_name: name }: Person): { initials: string; hue: number } {
-  const words = (name?.trim() || username).split(/[\s._-]+/).filter((word) => word !== '');
-  const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
-  const initials = letters.map((word) => [...(word ?? '')][0]?.toUpperCase() ?? '').join('');
-  return { initials, hue: Number.parseInt(id.slice(-6), 16) % 360 };
 }

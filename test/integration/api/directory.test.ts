@@ -67,6 +67,16 @@ test('a search finds active people by username and display name, and takes its t
   expect(await search("' or true --")).toEqual([]);
 });
 
+test('the whole username finds one active person, in any case', async () => {
+  const find = async (username: string) =>
+    names(await viewer.get(`/users/directory?username=${encodeURIComponent(username)}`));
+  expect(await find('BEA')).toEqual(['Bea']);
+  expect(await find('anna_b')).toEqual(['anna_b']);
+  for (const other of ['anna', 'Beatrix Kiddo', 'gone', '%', 'anna%b']) expect(await find(other)).toEqual([]);
+  expect(names(await viewer.get('/users/directory?username=bea&q=carl'))).toEqual([]);
+  expect(names(await viewer.get(`/users/directory?username=gone&ids=${ids['gone']}`))).toEqual([]);
+});
+
 test('records keep the names of disabled people: they are found by id', async () => {
   const wanted = [ids['gone'], ids['Bea']?.toUpperCase(), '0190d4c2-0000-7000-8000-000000000000'].join(',');
   expect(names(await viewer.get(`/users/directory?ids=${wanted}`))).toEqual(['Bea', 'gone']);
@@ -99,6 +109,8 @@ test('bad input is refused with the parameter that is wrong', async () => {
     ['q=', 'q'],
     [`q=${'x'.repeat(256)}`, 'q'],
     ['q=%00', 'q'],
+    ['username=', 'username'],
+    [`username=${'x'.repeat(256)}`, 'username'],
     ['limit=201', 'limit'],
     ['role=admin', 'role'],
     ['cursor=W10', 'cursor'],

@@ -64,7 +64,7 @@ test.each([
   ['market-item', 15],
   ['market-reviews', 14],
   ['share', 5],
-  ['details', 4],
+  ['details', 7],
   ['settings', 16],
   ['palette-list', 5],
   ['saved-views-panel', 3],

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import {
   controlId,
+  drawnBy,
   fieldsOf,
   filledValue,
   firstEntries,
@@ -42,6 +43,33 @@ test('each property is a field of a fitting kind, with a label', () => {
     ['tags', 'Tags', 'choices', false],
     ['first/line', 'First/line', 'json', false],
   ]);
+});
+
+test('only our own forms have controls of their own, and what these enter is as of their kind', () => {
+  const Control = () => null;
+  const ours = {
+    person: drawnBy(Control, { type: 'string' }),
+    people: drawnBy(Control, { type: 'array', items: { type: 'string' } }),
+  };
+  const drawn = (properties: object) => fieldsOf({ properties }).map(({ kind, control }) => [kind, control]);
+  expect(drawn(ours)).toEqual([
+    ['text', Control],
+    ['lines', Control],
+  ]);
+  expect(drawn(JSON.parse(JSON.stringify(ours)))).toEqual([
+    ['text', null],
+    ['lines', null],
+  ]);
+  // As a form has it that shows a record.
+  const shown = { people: { ...ours.people, default: ['ada', 'bob'] } };
+  expect([drawn(shown), firstEntries({ properties: shown })]).toEqual([
+    [['lines', Control]],
+    { people: 'ada\nbob' },
+  ]);
+  expect(filledValue(fieldsOf({ properties: ours }), { person: 'ada', people: ' ada \n\nbob\n' })).toEqual({
+    value: { person: 'ada', people: ['ada', 'bob'] },
+    unreadable: [],
+  });
 });
 
 test('a form starts with the defaults, and what is left empty is left out', () => {

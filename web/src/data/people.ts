@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 
 import type { Person } from '../../../client/index.ts';
+import { isUuid } from '../../../contracts/uuid.ts';
 import { client } from './api.ts';
 import { cache } from './query.ts';
 import { whenUserLeaves } from './session.ts';
@@ -49,9 +50,11 @@ export async function searchPeople(text: string, limit: number, signal?: AbortSi
   return items;
 }
 
-/** The id of an active person by username. @throws WrongEntry */
-export async function readPersonId(username: string): Promise<string> {
-  const found = (await searchPeople(username, 200)).find((person) => person.username === username.trim());
+/** The id of an active person, by username in any case or by id. @throws WrongEntry */
+export async function readPersonId(given: string): Promise<string> {
+  const username = given.trim();
+  if (isUuid(username)) return username;
+  const [found] = (await client.page('listPeople', { query: { username } })).items;
   if (found === undefined) throw new WrongEntry(`There is no user ${username}.`);
   return found.id;
 }

@@ -1,46 +1,68 @@
 /** A text field with suggestions, after the ARIA pattern "editable combobox with list autocomplete". */
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 import css from './combobox.module.css';
 
 interface Suggestion {
-  /** What the field holds when it is chosen. */
+  /** What is chosen with it. */
   value: string;
   label: string;
   /** Tells people or things of one name apart. */
   detail: string;
+  /** A picture, which says nothing more. */
+  picture?: ComponentChildren;
 }
 
-interface Props {
+/** Of the text field. */
+export interface FieldAttributes {
   id: string;
-  name: string;
+  name?: string;
+  required?: boolean;
+  disabled?: boolean;
+  autofocus?: boolean;
+  'aria-invalid'?: boolean;
+  'aria-describedby'?: string | undefined;
+  onPaste?: (event: ClipboardEvent) => void;
+}
+
+interface Props extends FieldAttributes {
   /** Names the list, for screen readers. */
   listLabel: string;
   suggestions: readonly Suggestion[];
   /** How many there are, or that there are none, for screen readers. */
   status: string;
   maxLength: number;
+  value: string;
   onText: (text: string) => void;
+  /** Default: the suggestion's value is the text. */
+  onChoose?: (value: string) => void;
 }
 
-export function Combobox({ id, name, listLabel, suggestions, status, maxLength, onText }: Props) {
-  const text = useSignal('');
+export function Combobox(props: Props) {
+  const { listLabel, suggestions, status, value, onText, onChoose = onText, ...attributes } = props;
+  const { id, autofocus = false } = attributes;
+  const input = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    // The browser looks for `autofocus` when a dialog opens, and this field may come later.
+    if (autofocus) input.current?.focus();
+  }, []);
   const isOpen = useSignal(false);
   const active = useSignal(0);
   const shown = isOpen.value ? suggestions : [];
   const at = Math.min(active.value, shown.length - 1);
-  const enter = (next: string, opens: boolean) => {
-    text.value = next;
+  const enter = (send: (text: string) => void, text: string, opens: boolean) => {
     isOpen.value = opens;
     active.value = 0;
-    onText(next);
+    send(text);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (by !== undefined) {
       if (isOpen.value) active.value = (at + by + shown.length) % Math.max(shown.length, 1);
       isOpen.value = true;
-    } else if (event.key === 'Enter' && shown[at] !== undefined) enter(shown[at].value, false);
+    } else if (event.key === 'Enter' && shown[at] !== undefined) enter(onChoose, shown[at].value, false);
     else if (event.key === 'Escape' && shown.length > 0) isOpen.value = false;
     else return;
     event.preventDefault();
@@ -48,26 +70,30 @@ export function Combobox({ id, name, listLabel, suggestions, status, maxLength, 
   return (
     <div>
       <input
-        id={id}
-        name={name}
+        {...attributes}
+        ref={input}
         role="combobox"
-        required
         autocomplete="off"
         autocapitalize="none"
         spellcheck={false}
-        maxLength={maxLength}
         aria-autocomplete="list"
         aria-expanded={shown.length > 0}
         aria-controls={`${id}-list`}
         aria-activedescendant={at < 0 ? undefined : optionId(id, at)}
-        value={text}
-        autofocus
-        onInput={(event) => enter(event.currentTarget.value, true)}
+        value={value}
+        onInput={(event) => enter(onText, event.currentTarget.value, true)}
         onKeyDown={onKeyDown}
         onBlur={() => (isOpen.value = false)}
         onClick={() => (isOpen.value = true)}
       />
-      <List id={id} label={listLabel} suggestions={shown} at={at} onChoose={(value) => enter(value, false)} />
+      <List
+        id={id}
+        label={listLabel}
+        suggestions={shown}
+        at={at}
+        below={input}
+        onChoose={(chosen) => enter(onChoose, chosen, false)}
+      />
       <span class="hidden-text" role="status">
         {isOpen.value ? status : ''}
       </span>
@@ -80,13 +106,40 @@ interface ListProps {
   label: string;
   suggestions: readonly Suggestion[];
   at: number;
+  below: { readonly current: HTMLElement | null };
   onChoose: (value: string) => void;
 }
 
-function List({ id, label: listLabel, suggestions, at, onChoose }: ListProps) {
+function List({ id, label: listLabel, suggestions, at, below, onChoose }: ListProps) {
+  const list = useRef<HTMLUListElement>(null);
+  const isShown = suggestions.length > 0;
+  useLayoutEffect(() => {
+    if (!isShown) return;
+    const place = () => placeAt(list.current, below.current);
+    list.current?.showPopover();
+    place();
+    addEventListener('resize', place);
+    // Of whatever scrolls around the field.
+    addEventListener('scroll', place, true);
+    return () => {
+      removeEventListener('resize', place);
+      removeEventListener('scroll', place, true);
+      list.current?.hidePopover();
+    };
+  }, [isShown]);
+  useLayoutEffect(() => {
+    if (at >= 0) list.current?.children[at]?.scrollIntoView({ block: 'nearest' });
+  }, [at]);
   return (
-    <ul id={`${id}-list`} role="listbox" aria-label={listLabel} class={css['list']}>
-      {suggestions.map(({ value, label, detail }, index) => (
+    <ul
+      ref={list}
+      id={`${id}-list`}
+      role="listbox"
+      aria-label={listLabel}
+      class={css['list']}
+      popover="manual"
+    >
+      {suggestions.map(({ value, label, detail, picture }, index) => (
         // The field keeps the focus and the keys; a click is the mouse's way to the same.
         <li
           key={value}
@@ -94,14 +147,32 @@ function List({ id, label: listLabel, suggestions, at, onChoose }: ListProps) {
           role="option"
           aria-selected={index === at}
           class={css['option']}
-          onPointerDown={(event) => event.preventDefault()}
+          onMouseDown={(event) => event.preventDefault()}
           onClick={() => onChoose(value)}
         >
-          <span>{label}</span> <span class="muted">{detail}</span>
+          {picture} <span>{label}</span> <span class="muted">{detail}</span>
         </li>
       ))}
     </ul>
   );
+}
+
+/** Between the field and its list, and the least between the list and the edge of the window. */
+const GAP = 4;
+
+/** The list floats over what is below the field, which stays where it is; or above, where more room is. */
+function placeAt(list: HTMLElement | null, field: HTMLElement | null): void {
+  if (list === null || field === null) return;
+  const { top, bottom, left, width } = field.getBoundingClientRect();
+  const room = { above: top - 2 * GAP, below: innerHeight - bottom - 2 * GAP };
+  const isBelow = room.below >= Math.min(room.above, list.scrollHeight);
+  Object.assign(list.style, {
+    left: `${left}px`,
+    width: `${width}px`,
+    maxHeight: `min(40vh, ${isBelow ? room.below : room.above}px)`,
+    top: isBelow ? `${bottom + GAP}px` : 'auto',
+    bottom: isBelow ? 'auto' : `${innerHeight - top + GAP}px`,
+  });
 }
 
 function optionId(id: string, index: number): string {

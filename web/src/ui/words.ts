@@ -10,4 +10,7 @@ export const words = {
   copy: 'Copy',
   copied: 'Copied',
   history: 'History',
+  people: 'People',
+  peopleFound: (count: number) =>
+    count === 0 ? 'Nobody has this name.' : count === 1 ? '1 person' : `${count} people`,
 };

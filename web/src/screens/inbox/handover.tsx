@@ -1,13 +1,14 @@
 /** Claim, release, delegate and comment: as far as the caller may. */
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 
 import type { HumanTask } from '../../../../client/index.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { client } from '../../data/api.ts';
-import { nameOf, readPersonName, searchPeople } from '../../data/people.ts';
-import { cache, useQuery } from '../../data/query.ts';
+import { readPersonName } from '../../data/people.ts';
+import { cache } from '../../data/query.ts';
 import { randomKey } from '../../data/random-key.ts';
 import { user } from '../../data/session.ts';
-import { Combobox } from '../../ui/combobox.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { fieldText } from '../../ui/field-text.ts';
 import { detailOf } from '../../ui/problem.tsx';
@@ -15,8 +16,15 @@ import { complain, tell } from '../../ui/toasts.tsx';
 import css from './inbox.module.css';
 import { words } from './words.ts';
 
+const loadPersonField = async () => (await import('../../ui/person-field.tsx')).PersonField;
+const PersonField = lazy(loadPersonField);
+
 export function Handover({ task }: { task: HumanTask }) {
   const asking = useSignal<'delegate' | 'comment' | null>(null);
+  useEffect(() => {
+    // So that it is there when the key `d` is pressed, and takes what is typed at once.
+    if (task.can.includes('delegate')) void loadPersonField().catch(() => undefined);
+  }, []);
   const act = async (send: () => Promise<HumanTask>) => {
     try {
       cache.setQueryData(['task', task.id], await send());
@@ -73,7 +81,7 @@ function Delegate({ task, onDone }: FormProps) {
     <OneField
       label={words.delegateUser}
       onDone={onDone}
-      field={(id) => <PersonField id={id} />}
+      field={(id) => <Recipient id={id} />}
       send={async (to) => {
         const path = { id: task.id };
         const changed = await client.call('delegateHumanTask', {
@@ -89,30 +97,16 @@ function Delegate({ task, onDone }: FormProps) {
   );
 }
 
-/** More are found by typing. */
-const SUGGESTED = 8;
-
-function PersonField({ id }: { id: string }) {
+function Recipient({ id }: { id: string }) {
   const text = useSignal('');
-  const { data } = useQuery({
-    queryKey: ['search people', text.value.trim()],
-    // One more, because the caller is left out.
-    queryFn: ({ signal }) => searchPeople(text.value, SUGGESTED + 1, signal),
-    placeholderData: (last) => last,
-  });
-  const others = (data ?? []).filter((person) => person.id !== user.value?.id).slice(0, SUGGESTED);
   return (
-    <Combobox
+    <PersonField
       id={id}
       name="text"
-      listLabel={words.people}
-      suggestions={others.map((person) => ({
-        value: person.username,
-        label: nameOf(person),
-        detail: person.display_name === null ? '' : person.username,
-      }))}
-      status={data === undefined ? '' : words.peopleFound(others.length)}
-      maxLength={255}
+      required
+      autofocus
+      without={[user.value?.id ?? '']}
+      value={text.value}
       onText={(entered) => (text.value = entered)}
     />
   );

@@ -78,9 +78,6 @@ export const words = {
   delegate: 'Delegate…',
   delegateTo: 'Delegate this task',
   delegateUser: 'Person who should decide',
-  people: 'People',
-  peopleFound: (count: number) =>
-    count === 0 ? 'Nobody has this name.' : count === 1 ? '1 person' : `${count} people`,
   addComment: 'Comment…',
   addCommentTitle: 'Comment on this task',
   send: 'Send',

@@ -1,9 +1,11 @@
 /** The programs whose access tokens of an issuer are accepted. */
 import type { IdentityIssuer, IssuerMachine } from '../../../../client/index.ts';
+import { claimOf } from '../../../../contracts/claim-text.ts';
 import { client } from '../../data/api.ts';
 import { readPersonId } from '../../data/people.ts';
 import { WrongEntry } from '../../data/wrong-entry.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
+import { personSchema } from '../../ui/person-field.tsx';
 import type { Schema } from '../../ui/schema-form/fields.ts';
 import type { Column } from '../../ui/table.tsx';
 import { words } from './issuer-words.ts';
@@ -16,7 +18,7 @@ const newMachine: Schema = {
   required: ['name', 'person', 'claims'],
   properties: {
     name: { type: 'string', title: words.name, maxLength: 100 },
-    person: { type: 'string', title: words.actsAs, description: words.actsAsHelp },
+    person: personSchema(words.actsAs, words.actsAsHelp),
     claims: { ...texts, title: words.claims, description: words.claimsHelp },
     scopes: { ...texts, title: words.machineScopes, description: words.machineScopesHelp },
   },
@@ -69,11 +71,10 @@ export function Machines({ issuer }: { issuer: IdentityIssuer }) {
 function claimsOf(lines: readonly string[]): Record<string, string> {
   const claims: Record<string, string> = {};
   for (const line of lines) {
-    const at = line.indexOf('=');
-    const [claim, value] = [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-    if (at < 1 || value === '') throw new WrongEntry(words.noClaim(line));
-    if (Object.hasOwn(claims, claim)) throw new WrongEntry(words.twice(claim));
-    claims[claim] = value;
+    const given = claimOf(line);
+    if (given === null) throw new WrongEntry(words.noClaim(line));
+    if (Object.hasOwn(claims, given.claim)) throw new WrongEntry(words.twice(given.claim));
+    claims[given.claim] = given.value;
   }
   return claims;
 }

@@ -61,9 +61,11 @@ export const words = {
   sent: 'Sent.',
   absences: 'Absences',
   absent: 'Absent',
+  absentHelp: 'The username of somebody else; empty: you.',
   deputy: 'Deputy',
   deputyHelp: 'The username of somebody with the role approver.',
-  absenceHelp: 'Your deputy decides your tasks as you, until then. Your mails and chats wait meanwhile.',
+  absenceHelp:
+    'The deputy decides the tasks of the absent person until then. Their mails and chats wait meanwhile.',
   newAbsence: 'Name a deputy',
   noAbsences: 'Nobody is away.',
   from: 'From',

@@ -22,6 +22,7 @@ export const words = {
   membersOf: (name: string) => `Members of ${name}`,
   noMembers: 'No members.',
   person: 'Person',
+  personHelp: 'A username; typing finds people by their names.',
   role: 'Role',
   roleHelp:
     'Viewers see what the team holds, approvers decide, builders change and start, admins manage the team.',

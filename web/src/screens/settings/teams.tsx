@@ -6,11 +6,13 @@ import { client } from '../../data/api.ts';
 import { readPersonId } from '../../data/people.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall, user } from '../../data/session.ts';
+import { UserLabel } from '../../ui/avatar.tsx';
 import { SearchField } from '../../ui/filters.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { HistoryLink } from '../../ui/history-link.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
+import { personSchema } from '../../ui/person-field.tsx';
 import type { Schema } from '../../ui/schema-form/fields.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
@@ -22,12 +24,11 @@ import { words } from './team-words.ts';
 const name: Schema = { type: 'string', title: words.name, description: words.nameHelp };
 const about: Schema = { type: 'string', title: words.description };
 const role: Schema = { enum: ROLES, title: words.role, default: 'viewer', description: words.roleHelp };
-const person: Schema = { type: 'string', title: words.person };
 const newTeam: Schema = { type: 'object', required: ['name'], properties: { name, description: about } };
 const newMember: Schema = {
   type: 'object',
   required: ['person', 'role'],
-  properties: { person, role },
+  properties: { person: personSchema(words.person, words.personHelp), role },
 };
 
 export function Teams() {
@@ -192,7 +193,9 @@ function memberColumns(
   return [
     {
       title: words.person,
-      cell: ({ username, display_name: called }) => (called === null ? username : `${username} (${called})`),
+      cell: ({ user_id: id, username, display_name: called }) => (
+        <UserLabel id={id} username={username} display_name={called} />
+      ),
     },
     { title: words.role, cell: (member) => member.role },
     { title: words.since, cell: (member) => <When at={member.added_at} />, minor: true },

@@ -3,6 +3,7 @@ import { query, setQuery } from '../../app/router.ts';
 import { userAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
+import { UserLabel } from '../../ui/avatar.tsx';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { HistoryLink } from '../../ui/history-link.tsx';
@@ -100,8 +101,10 @@ function columns(
   return [
     {
       title: words.username,
-      cell: ({ id, username, display_name: name }) => (
-        <a href={userAddress(id)}>{name === null ? username : `${username} (${name})`}</a>
+      cell: (user) => (
+        <a href={userAddress(user.id)}>
+          <UserLabel {...user} />
+        </a>
       ),
       long: true,
     },

@@ -7,7 +7,7 @@ export const words = {
   tags: 'Tags',
   tagsHelp: 'One a line.',
   runners: 'Users who may start it',
-  runnersHelp: 'Usernames or ids, one a line. They see its name and its form, whatever their role.',
+  runnersHelp: 'By username or id. They see its name and its form, whatever their role.',
   runnerGroups: 'Groups that may start it',
   everyone: 'Everyone may start it',
   save: 'Save',

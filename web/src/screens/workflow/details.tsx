@@ -3,6 +3,7 @@ import type { UpdateWorkflowRequest, Workflow } from '../../../../client/index.t
 import { client } from '../../data/api.ts';
 import { cache } from '../../data/query.ts';
 import { Dialog } from '../../ui/dialog.tsx';
+import { peopleSchema } from '../../ui/people-field.tsx';
 import { TaggedForm } from '../../ui/tagged-form.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { words } from './details-words.ts';
@@ -63,12 +64,7 @@ const schema = {
       title: words.tags,
       description: words.tagsHelp,
     },
-    users: {
-      type: 'array',
-      items: { type: 'string' },
-      title: words.runners,
-      description: words.runnersHelp,
-    },
+    users: peopleSchema(words.runners, words.runnersHelp),
     groups: {
       type: 'array',
       items: { type: 'string' },

@@ -3,7 +3,7 @@ export const words = {
   none: 'Only events of its owner reach it.',
   help: 'Their events reach this workflow if they also share the source with its owner, in their settings.',
   users: 'Users',
-  usersHelp: 'Ids of users, one a line.',
+  usersHelp: 'By username or id.',
   change: 'Change',
   save: 'Save',
 };

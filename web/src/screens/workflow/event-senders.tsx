@@ -3,11 +3,13 @@ import { useSignal } from '@preact/signals';
 
 import type { EventSenders, Workflow } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
-import { personName } from '../../data/people.ts';
+import { personName, readPersonId } from '../../data/people.ts';
 import { cache, useQuery } from '../../data/query.ts';
+import { PersonLabel } from '../../ui/avatar.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
+import { peopleSchema } from '../../ui/people-field.tsx';
 import { TaggedForm } from '../../ui/tagged-form.tsx';
 import { words } from './event-senders-words.ts';
 import css from './workflow.module.css';
@@ -15,7 +17,7 @@ import css from './workflow.module.css';
 const schema = {
   type: 'object',
   properties: {
-    users: { type: 'array', items: { type: 'string' }, title: words.users, description: words.usersHelp },
+    users: peopleSchema(words.users, words.usersHelp),
   },
 };
 
@@ -38,7 +40,9 @@ export function EventSendersCard({ workflow: { id } }: { workflow: Workflow }) {
       ) : (
         <ul aria-label={words.title}>
           {data.users.map((user) => (
-            <li key={user}>{personName(user)}</li>
+            <li key={user}>
+              <PersonLabel id={user} name={personName(user)} />
+            </li>
           ))}
         </ul>
       )}
@@ -56,8 +60,8 @@ export function EventSendersCard({ workflow: { id } }: { workflow: Workflow }) {
             valuesOf={({ users }) => ({ users })}
             submit={words.save}
             save={async (body, headers) => {
-              // The form's schema is that of the request.
-              const changed = body as unknown as EventSenders;
+              const entered = Array.isArray(body['users']) ? body['users'].map(String) : [];
+              const changed = { users: await Promise.all([...new Set(entered)].map(readPersonId)) };
               cache.setQueryData(
                 queryKey,
                 await client.call('setEventSenders', { path, body: changed, headers }),

@@ -13,6 +13,25 @@ interface FieldBase {
   required: boolean;
   /** The schema's default. */
   initial: unknown;
+  /** Instead of the control of its kind. */
+  control: DrawnControl | null;
+}
+
+/** A component. Its type is that of no library, because tests read this file without a browser's types. */
+export type DrawnControl = (props: OwnControl) => unknown;
+
+/** What a control gets that a form does not draw itself. */
+export interface OwnControl {
+  id: string;
+  /** Of the field. */
+  label: string;
+  required: boolean;
+  disabled: boolean;
+  'aria-invalid': boolean;
+  'aria-describedby': string | undefined;
+  /** What was entered: texts of a list one a line. */
+  value: string;
+  onText: (text: string) => void;
 }
 export type Field = FieldBase &
   (
@@ -78,6 +97,18 @@ const FORMATS: Readonly<Record<string, Field['kind']>> = {
   password: 'password',
 };
 
+const CONTROL = Symbol('control');
+
+/** A text, or a list of texts, with a control of its own. What others describe in a schema has no symbols. */
+export function drawnBy(control: DrawnControl, schema: Schema): Schema {
+  return Object.assign({ ...schema }, { [CONTROL]: control });
+}
+
+function controlOf(schema: Schema): DrawnControl | null {
+  // Safe: only `drawnBy` has the symbol.
+  return (Reflect.get(schema, CONTROL) as DrawnControl | undefined) ?? null;
+}
+
 export function fieldsOf(schema: Schema | null | undefined, depth = 0): Field[] {
   const properties = objectOf(schema?.['properties']);
   const required = new Set(listOf(schema?.['required']));
@@ -93,6 +124,7 @@ function fieldOf(name: string, schema: Schema, required: boolean, depth: number)
     help: textOf(schema['description']),
     required,
     initial: schema['default'],
+    control: controlOf(schema),
   };
   const options = optionsOf(schema);
   if (options !== null) return { ...base, kind: 'choice', options };
@@ -316,12 +348,7 @@ function readEntry(
       return Number.isNaN(at.getTime()) ? { problem: 'must be a time' } : { value: at.toISOString() };
     }
     case 'lines':
-      return {
-        value: text
-          .split('\n')
-          .map((line) => line.trim())
-          .filter((line) => line !== ''),
-      };
+      return { value: textLines(text) };
     case 'json':
       try {
         return { value: JSON.parse(text) as unknown };
@@ -331,6 +358,13 @@ function readEntry(
     default:
       return { value: text };
   }
+}
+
+export function textLines(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
 }
 
 export function pointerOf(name: string): string {

@@ -1,4 +1,5 @@
 /** The form of a JSON Schema. It keeps nothing: entries come in, and each change goes out. */
+import type { FunctionComponent } from 'preact';
 import { useEffect } from 'preact/hooks';
 
 import css from './schema-form.module.css';
@@ -13,6 +14,7 @@ import {
   type Entries,
   type Field,
   type Group,
+  type OwnControl,
   type Schema,
 } from './fields.ts';
 import { loadCheck } from './form-check.ts';
@@ -152,6 +154,11 @@ function Control({ id, field, entry, problem, disabled, onChange }: RowProps) {
     'aria-describedby': describedBy({ id, field, problem }),
   };
   const text = typeof entry === 'string' ? entry : '';
+  if (field.control !== null) {
+    // Safe: all of them are components.
+    const Own = field.control as FunctionComponent<OwnControl>;
+    return <Own {...common} label={field.label} value={text} onText={onChange} />;
+  }
   switch (field.kind) {
     case 'boolean':
       return (
