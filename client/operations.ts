@@ -872,6 +872,7 @@ export type CreateNotificationChannelRequest = {
   url: string;
   group?: string | null;
   workflow_id?: string | null;
+  team_id?: string | null;
   /** What the chat is told. Default: everything. */
   kinds?: ('assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned')[] | null;
 };
@@ -2133,6 +2134,8 @@ export type NotificationChannel = {
   group: string | null;
   /** Tasks of this workflow. */
   workflow_id: string | null;
+  /** Tasks that name this team, and those of its workflows; only its admins set it. */
+  team_id: string | null;
   kinds: ('assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned')[];
   active: boolean;
   last_error: string | null;
@@ -4711,7 +4714,7 @@ export interface Operations {
     };
     answer: Notification[];
   };
-  /** List the caller's chats, oldest first; admins see those of all users */
+  /** List the caller's chats, and those of teams that they administer; admins see all */
   listNotificationChannels: {
     query?: {
       /** Records per page. */

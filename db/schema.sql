@@ -1465,14 +1465,18 @@ create table notification_channel (
   last_error text,
   created_at timestamp with time zone not null default clock_timestamp(),
   updated_at timestamp with time zone not null default clock_timestamp(),
+  team_id uuid,
   constraint notification_channel_pkey PRIMARY KEY (id),
   constraint notification_channel_check CHECK (((group_name IS NULL) OR (workflow_id IS NULL))),
   constraint notification_channel_format_check CHECK ((format = ANY (ARRAY['slack'::text, 'teams'::text, 'mattermost'::text]))),
+  constraint notification_channel_one CHECK ((num_nonnulls(group_name, workflow_id, team_id) <= 1)),
   constraint notification_channel_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE,
+  constraint notification_channel_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id) ON DELETE CASCADE,
   constraint notification_channel_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE
 );
 CREATE INDEX notification_channel_group ON public.notification_channel USING btree (group_name) WHERE (group_name IS NOT NULL);
 CREATE INDEX notification_channel_owner ON public.notification_channel USING btree (owner_id, id);
+CREATE INDEX notification_channel_team ON public.notification_channel USING btree (team_id) WHERE (team_id IS NOT NULL);
 CREATE INDEX notification_channel_workflow ON public.notification_channel USING btree (workflow_id) WHERE (workflow_id IS NOT NULL);
 CREATE TRIGGER notification_channel_owner_id_not_ended BEFORE INSERT ON public.notification_channel FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
 

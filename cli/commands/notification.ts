@@ -8,6 +8,7 @@ import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, text } from '../core/flags.ts';
 import { confirm, readRecord, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
+import { ofTeam, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 
@@ -112,7 +113,10 @@ const chatView: View<NotificationChannel> = {
     ['id', ({ id }) => id],
     ['name', ({ name }) => name],
     ['chat', ({ format }) => format],
-    ['tells of', ({ group, workflow_id: workflow }) => group ?? workflow ?? 'your tasks'],
+    [
+      'tells of',
+      ({ group, team_id: team, workflow_id: workflow }) => group ?? team ?? workflow ?? 'your tasks',
+    ],
     ['active', ({ active, last_error: error }) => (active ? 'yes' : `no ${error ?? ''}`)],
     ['kinds', ({ kinds }) => kinds],
   ],
@@ -134,11 +138,12 @@ const addChat = command({
   brief: 'Have a chat told of human tasks; its webhook address is read from standard input',
   flags: {
     group: text('Tell it of the tasks of this group; for admins', 'GROUP'),
-    workflow: text('Tell it of the tasks of this workflow', 'ID'),
+    team: text('Tell it of the tasks of this team and of its workflows; for admins of the team', 'TEAM'),
+    workflow: text('Tell it of the tasks of this workflow', 'WORKFLOW'),
     kinds: text(`Only these, separated by commas: ${NOTIFICATION_KINDS.join(', ')}`, 'KINDS'),
   },
   arguments: [argument('NAME', 'A name for it'), argument('CHAT', CHAT_FORMATS.join(', '))],
-  run: async (cli, { group, workflow, kinds }, name, format) => {
+  run: async (cli, { group, team, workflow, kinds }, name, format) => {
     const known = CHAT_FORMATS.find((one) => one === format);
     if (known === undefined) throw usageError(`CHAT is one of ${CHAT_FORMATS.join(', ')}.`);
     const wanted = kinds?.split(',');
@@ -147,7 +152,8 @@ const addChat = command({
       format: known,
       url: (await readSecret(cli)).trim(),
       group: group ?? null,
-      workflow_id: workflow ?? null,
+      workflow_id: workflow === undefined ? null : await workflowId(cli, workflow),
+      ...(await ofTeam(cli, team)),
       kinds: wanted === undefined ? null : NOTIFICATION_KINDS.filter((kind) => wanted.includes(kind)),
     };
     await cli.out.record(

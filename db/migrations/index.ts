@@ -93,6 +93,7 @@ import { Migration202611292008Delegates } from './202611292008-delegates.ts';
 import { Migration202611292250SessionFactors } from './202611292250-session-factors.ts';
 import { Migration202611292230FilesForStarts } from './202611292230-files-for-starts.ts';
 import { Migration202611292245TasksOfTeams } from './202611292245-tasks-of-teams.ts';
+import { Migration202611292246ChatsOfTeams } from './202611292246-chats-of-teams.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -186,6 +187,7 @@ export const migrations = [
   { name: '202611292250-session-factors', class: Migration202611292250SessionFactors },
   { name: '202611292230-files-for-starts', class: Migration202611292230FilesForStarts },
   { name: '202611292245-tasks-of-teams', class: Migration202611292245TasksOfTeams },
+  { name: '202611292246-chats-of-teams', class: Migration202611292246ChatsOfTeams },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -1,6 +1,7 @@
 /**
- * Chats that are told of human tasks: of their owner, of a group (by admins), of a workflow (by whoever may
- * change it). Their addresses let anybody post, so they are secrets and never shown again.
+ * Chats that are told of human tasks: of their owner, of a group (by admins), of a team (by its admins), of a
+ * workflow (by whoever may change it). Their addresses let anybody post, so they are secrets and never shown
+ * again.
  */
 import { v7 as uuidv7 } from 'uuid';
 
@@ -8,6 +9,7 @@ import type { ChatFormat, NotificationKind } from '../../contracts/notification-
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { hasTeamRole, teamsWith } from '../auth/ownership.ts';
 import { forbidden, notFound } from '../errors.ts';
 import { checkQuota } from '../quotas/check.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
@@ -20,6 +22,7 @@ export interface Channel {
   format: ChatFormat;
   group_name: string | null;
   workflow_id: string | null;
+  team_id: string | null;
   kinds: NotificationKind[];
   active: boolean;
   last_error: string | null;
@@ -29,40 +32,56 @@ export interface Channel {
 
 export interface NewChannel extends Pick<
   Channel,
-  'name' | 'format' | 'group_name' | 'workflow_id' | 'kinds'
+  'name' | 'format' | 'group_name' | 'workflow_id' | 'team_id' | 'kinds'
 > {
   url: string;
 }
 
-const COLUMNS = `c.id, c.owner_id, c.name, c.format, c.group_name, c.workflow_id, to_json(c.kinds) as kinds,
-  c.active, c.last_error, c.created_at, c.updated_at`;
+const COLUMNS = `c.id, c.owner_id, c.name, c.format, c.group_name, c.workflow_id, c.team_id,
+  to_json(c.kinds) as kinds, c.active, c.last_error, c.created_at, c.updated_at`;
+
+/** SQL: the chat `c` is told of the tasks of its owner. */
+export const OF_PERSON = `(c.group_name is null and c.workflow_id is null and c.team_id is null)`;
 
 /** SQL: the owner `o` of the chat `c` may still have it told of these tasks. */
 export const OWNER_MAY = `(o.status = 'active' and (
-  c.group_name is null and c.workflow_id is null or 'admin' = any(o.roles)
+  ${OF_PERSON} or 'admin' = any(o.roles)
+  or exists (select from team_member m
+              where m.team_id = c.team_id and m.user_id = o.id and m.role = 'admin')
   or exists (select from workflow w where w.id = c.workflow_id and w.holder_id = any(rights_held(o.id)))))`;
 
-/** Oldest first. Admins see everyone's. */
+/** Oldest first: the actor's own, those of teams that they administer, and to admins everyone's. */
 export async function listChannels(em: EntityManager, actor: Actor, page: KeysetPage): Promise<Channel[]> {
   return em.execute<Channel[]>(
     `select ${COLUMNS} from notification_channel c
-      where (c.owner_id = ? or ?) and c.id > coalesce(?::uuid, '00000000-0000-0000-0000-000000000000')
+      where (c.owner_id = ? or c.team_id = any(?::uuid[]) or ?)
+        and c.id > coalesce(?::uuid, '00000000-0000-0000-0000-000000000000')
       order by c.id limit ?`,
-    [actor.id, isAdmin(actor), page.after ?? null, page.limit],
+    [actor.id, arrayLiteral(teamsWith(actor, 'admin')), isAdmin(actor), page.after ?? null, page.limit],
   );
 }
 
-/** Of its owner, and of admins. @throws 404 */
+/** Of its owner, of admins of its team, and of admins. @throws 404 */
 export async function getChannel(em: EntityManager, actor: Actor, id: string): Promise<Channel> {
   const [row] = await em.execute<Channel[]>(
     `select ${COLUMNS} from notification_channel c where c.id = ? for no key update`,
     [id],
   );
-  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('notification channel');
+  if (!row || !mayManage(actor, row)) throw notFound('notification channel');
   return row;
 }
 
-/** @throws 403 for a chat of a group by somebody who is no admin, 409 for too many */
+/** Without the role that chats need, a person's own chat does not count. */
+function mayManage(actor: Actor, channel: Channel): boolean {
+  const { owner_id: owner, workflow_id: workflow, team_id: team } = channel;
+  if (isAdmin(actor) || hasTeamRole(actor, team, 'admin')) return true;
+  return owner === actor.id && (actor.teamsOnly !== true || workflow !== null || team !== null);
+}
+
+/**
+ * The actor may change the workflow, and administers the team. @throws 403 for a chat of a group by somebody
+ * who is no admin, and for their own by whoever has the role in teams only; 409 for too many
+ */
 export async function createChannel(
   em: EntityManager,
   encryption: Encryption,
@@ -72,11 +91,13 @@ export async function createChannel(
 ): Promise<Channel> {
   if (fields.group_name !== null && !isAdmin(actor))
     throw forbidden('Only admins set up chats of groups.', 'role_required');
+  if (actor.teamsOnly && fields.workflow_id === null && fields.team_id === null)
+    throw forbidden('This requires the role approver, or a team.', 'role_required');
   const id = uuidv7();
   await em.execute(
     `insert into notification_channel (id, owner_id, name, format, url_encrypted, group_name,
-       workflow_id, kinds)
-     values (?, ?, ?, ?, ?, ?, ?, ?::text[])`,
+       workflow_id, team_id, kinds)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?::text[])`,
     [
       id,
       actor.id,
@@ -85,6 +106,7 @@ export async function createChannel(
       encryption.encrypt(url, channelContext(id)),
       fields.group_name,
       fields.workflow_id,
+      fields.team_id,
       arrayLiteral(fields.kinds),
     ],
   );
@@ -131,8 +153,8 @@ export async function deleteChannel(em: EntityManager, { id }: Channel): Promise
 }
 
 /**
- * The chats of workflows that were handed over, and those of groups if the new owner may have them. The
- * former owner's own stay theirs. @returns how many
+ * The chats of workflows that were handed over, and those of groups and teams if the new owner may have them.
+ * The former owner's own stay theirs. @returns how many
  */
 export async function handOverChats(
   em: EntityManager,
@@ -142,10 +164,12 @@ export async function handOverChats(
     `update notification_channel c set owner_id = ?
       where c.owner_id = ? and (
         exists (select from workflow w where w.id = c.workflow_id and w.holder_id = ?)
-        or c.group_name is not null
-           and exists (select from user_account u where u.id = ? and 'admin' = any(u.roles)))
+        or (c.group_name is not null or c.team_id is not null)
+           and exists (select from user_account u where u.id = ? and 'admin' = any(u.roles))
+        or exists (select from team_member m
+                    where m.team_id = c.team_id and m.user_id = ? and m.role = 'admin'))
       returning 1`,
-    [to, from, to, to],
+    [to, from, to, to, to],
   );
   return moved.length;
 }

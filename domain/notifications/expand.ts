@@ -8,6 +8,7 @@ import { UNDECIDED } from '../../contracts/hitl.ts';
 import type { NoticeReason, NotificationKind } from '../../contracts/notification-kinds.ts';
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
+import { isUuid } from '../../contracts/uuid.ts';
 import { OWNER_MAY } from './channels.ts';
 import { findTask, type HumanTask } from '../hitl/human-task.ts';
 import { isUndecided } from '../hitl/state-machine.ts';
@@ -16,6 +17,7 @@ import {
   findRecipients,
   kindFor,
   noticePrincipals,
+  principalsNamed,
   standsIn,
   type Notice,
   type Recipient,
@@ -234,17 +236,19 @@ function deliveriesOf(
   return [...mail, ...chats.map((chat) => ({ ...to, channel_id: chat.id, due_at: due(false) }))];
 }
 
-/** Chats of groups that are candidates, and of the workflow. */
+/** Chats of groups and teams that are candidates, of the workflow, and of its team. */
 async function tellChats(em: EntityManager, notice: Notice, task: HumanTask): Promise<number[]> {
   if (notice.reason === 'commented') return [];
   const kind = CHAT_KIND[notice.reason];
-  const groups = task.principals.filter((word) => word.startsWith('group:')).map((word) => word.slice(6));
+  const groups = principalsNamed('group:', task.principals);
+  const teams = principalsNamed('team:', task.principals).filter((word) => isUuid(word));
+  if (task.team_id !== null) teams.push(task.team_id);
   const rows = await em.execute<{ id: string }[]>(
     `select c.id from notification_channel c join user_account o on o.id = c.owner_id
       where c.active and ${OWNER_MAY} and ? = any(c.kinds)
-        and (c.group_name = any(?::text[]) or c.workflow_id = ?::uuid)
+        and (c.group_name = any(?::text[]) or c.workflow_id = ?::uuid or c.team_id = any(?::uuid[]))
       order by c.id limit ?`,
-    [kind, arrayLiteral(groups), task.workflow_id, PAGE],
+    [kind, arrayLiteral(groups), task.workflow_id, arrayLiteral(teams), PAGE],
   );
   const due_at = new Date();
   const chats = rows.map(({ id }) => ({

@@ -20,6 +20,7 @@ import {
   maySee,
 } from '../hitl/policy.ts';
 import { candidateKeys } from '../hitl/principals.ts';
+import { OF_PERSON } from './channels.ts';
 
 export interface Notice {
   id: string;
@@ -80,8 +81,13 @@ const COLUMNS = `u.id, u.username, to_json(u.roles) as roles, to_json(u.groups) 
   ${TEAMS_OF_USER}, coalesce(s.content, '{}') as settings,
   (select coalesce(json_agg(json_build_object('id', c.id, 'kinds', c.kinds)), '[]')
      from notification_channel c
-    where c.owner_id = u.id and c.active and c.group_name is null and c.workflow_id is null) as channels`;
+    where c.owner_id = u.id and c.active and ${OF_PERSON}) as channels`;
 const FROM = 'user_account u left join notification_settings s on s.user_id = u.id';
+
+/** What principals with this prefix name, such as the ids of teams with `team:`. */
+export function principalsNamed(prefix: string, principals: readonly string[]): string[] {
+  return principals.filter((word) => word.startsWith(prefix)).map((word) => word.slice(prefix.length));
+}
 
 /** Active people of these principals by id, after `after`. */
 export async function findRecipients(
@@ -89,8 +95,7 @@ export async function findRecipients(
   principals: readonly string[],
   page: { after: string | null; limit: number },
 ): Promise<Recipient[]> {
-  const words = (prefix: string): string[] =>
-    principals.filter((word) => word.startsWith(prefix)).map((word) => word.slice(prefix.length));
+  const words = (prefix: string): string[] => principalsNamed(prefix, principals);
   const roles = rolesWith(words('role:'));
   const named = [
     ['u.id = any(?::uuid[])', words('id:')],

@@ -16,6 +16,7 @@ export async function endTeam(em: EntityManager, id: string): Promise<void> {
   // Its name is free at once: no other team may look like an id.
   await em.execute('update team set ended_at = clock_timestamp(), name = id::text where id = ?', [id]);
   await em.execute('delete from team_member where team_id = ?', [id]);
+  await em.execute('delete from notification_channel where team_id = ?', [id]);
   for (let count = 0; count < AT_ONCE; count += 1) if (await endBatch(em, id)) return;
 }
 

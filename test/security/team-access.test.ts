@@ -20,9 +20,12 @@ const HELD = [
   'eventSource',
   'event',
   'run',
+  'chat',
 ] as const;
 /** Webhooks and events are for those who make them: members below builders do not see them, or runs. */
 const FOR_BUILDERS: ReadonlySet<ObjectName> = new Set(['webhook', 'hook', 'eventSource', 'event', 'run']);
+/** A chat is told of all of the team's human tasks. */
+const FOR_ADMINS: ReadonlySet<ObjectName> = new Set(['chat']);
 /** Declared for viewers, but for those who may change the object. */
 const CHANGES_OF_VIEWERS = new Set(['updateFile', 'deleteFile', 'createFileLink', 'getEventSenders']);
 /** For builders and runners. */
@@ -58,6 +61,7 @@ beforeAll(async () => {
   await em.execute('update run set team_id = ? where id = ?', [ids.team, ids.run]);
   await em.execute('update inbound_hook set team_id = ? where id = ?', [ids.team, ids.hook]);
   await em.execute('update event_source set team_id = ? where id = ?', [ids.team, ids.eventSource]);
+  await em.execute('update notification_channel set team_id = ? where id = ?', [ids.team, ids.chat]);
   await em.execute('update inbound_event set owner_id = ? where id = ?', [ids.team, ids.event]);
 });
 afterAll(() => world.close());
@@ -78,12 +82,19 @@ function pathFor({ path }: Endpoint, object: ObjectName): string {
 
 const rank = (role: Role): number => ROLES.indexOf(role);
 
+/** Whether members with this role see it among what the team holds. */
+function isSeen(object: ObjectName, role: Role): boolean {
+  if (FOR_ADMINS.has(object)) return role === 'admin';
+  return !FOR_BUILDERS.has(object) || rank(role) >= rank('builder');
+}
+
 /** What a member with this role in the team, and no more than a viewer on the platform, may do. */
 function expectedFor(endpoint: Endpoint, object: ObjectName, needed: Role, role: Role): string | number {
   const { operationId, inTeams = false } = endpoint;
   if (needed !== 'viewer' && !(inTeams && rank(role) >= rank(needed))) return 403;
   const isBuilder = rank(role) >= rank('builder');
-  if (FOR_BUILDERS.has(object)) return isBuilder ? 'allowed' : 404;
+  if (!isSeen(object, role)) return 404;
+  if (FOR_BUILDERS.has(object) || FOR_ADMINS.has(object)) return 'allowed';
   if (needed === 'viewer' && !CHANGES_OF_VIEWERS.has(operationId) && !STARTS.has(operationId))
     return 'allowed';
   return isBuilder ? 'allowed' : 403;
@@ -140,14 +151,15 @@ test('lists show members what their role lets them see', async () => {
     '/event-sources?limit=200': 'eventSource',
     [`/events/received?team_id=${ids.team}`]: 'event',
     '/runs?limit=200': 'run',
+    '/notifications/channels?limit=200': 'chat',
   } as const;
   for (const [path, object] of Object.entries(lists))
-    for (const [name, client] of [...Object.entries(members), ['former', former] as const]) {
-      const { body } = await client.get(path);
-      const sees = name !== 'former' && (!FOR_BUILDERS.has(object) || name === 'builder' || name === 'admin');
-      expect([path, name, body.some(({ id }: { id: string }) => id === ids[object])]).toEqual([
+    for (const role of [...ROLES, null]) {
+      const { body } = await (role === null ? former : members[role]).get(path);
+      const sees = role !== null && isSeen(object, role);
+      expect([path, role, body.some(({ id }: { id: string }) => id === ids[object])]).toEqual([
         path,
-        name,
+        role,
         sees,
       ]);
     }

@@ -16,6 +16,7 @@ import { postChat } from '../../../domain/notifications/deliver.ts';
 import { STANDARD_RETRY } from '../../../domain/delivery/retry.ts';
 import { conflict, forbidden } from '../../../domain/errors.ts';
 import { getWorkflowForChange } from '../../../domain/registry/workflow-service.ts';
+import { teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';
@@ -41,6 +42,9 @@ const channelRecord = z
     format: z.enum(CHAT_FORMATS),
     group: z.string().nullable().meta({ description: 'Tasks for this group; only admins set it.' }),
     workflow_id: uuid.nullable().meta({ description: 'Tasks of this workflow.' }),
+    team_id: uuid.nullable().meta({
+      description: 'Tasks that name this team, and those of its workflows; only its admins set it.',
+    }),
     kinds: z.array(z.enum(NOTIFICATION_KINDS)),
     active: z.boolean(),
     last_error: z.string().nullable(),
@@ -58,7 +62,8 @@ function listEndpoint(): Endpoint {
     method: 'GET',
     path: '/notifications/channels',
     operationId: 'listNotificationChannels',
-    summary: "List the caller's chats, oldest first; admins see those of all users",
+    summary: "List the caller's chats, and those of teams that they administer; admins see all",
+    description: 'Oldest first.',
     tags,
     role: 'viewer',
     query: z.object(pageQuery),
@@ -78,18 +83,27 @@ function createEndpoint(deps: AppDeps): Endpoint {
     summary: 'Have a chat told of human tasks',
     description:
       'By an incoming webhook of Slack or Mattermost, or a workflow of Teams that takes Adaptive Cards. ' +
-      'Without `group` and `workflow_id` it is told of your own tasks. A `group` needs the role admin, a ' +
-      '`workflow_id` the right to change that workflow.',
+      'Without `group`, `workflow_id` and `team_id`, of which it has one at most, it is told of your own ' +
+      'tasks. A `group` needs the role admin, a `workflow_id` the right to change that workflow, a ' +
+      '`team_id` the role admin in that team.',
     tags,
     role: 'approver',
-    body: z.object({
-      name,
-      format: z.enum(CHAT_FORMATS),
-      url,
-      group: text({ min: 1, max: 100 }).nullish(),
-      workflow_id: uuid.nullish(),
-      kinds: kinds.nullish(),
-    }),
+    inTeams: true,
+    body: z
+      .object({
+        name,
+        format: z.enum(CHAT_FORMATS),
+        url,
+        group: text({ min: 1, max: 100 }).nullish(),
+        workflow_id: uuid.nullish(),
+        team_id: uuid.nullish(),
+        kinds: kinds.nullish(),
+      })
+      .refine(
+        ({ group, workflow_id: workflow, team_id: team }) =>
+          [group, workflow, team].filter((one) => one !== null && one !== undefined).length <= 1,
+        'give at most one of group, workflow_id and team_id',
+      ),
     record: channelRecord,
     responses: { 201: channelRecord },
     errors: [403, 404, 409],
@@ -97,8 +111,9 @@ function createEndpoint(deps: AppDeps): Endpoint {
     idempotent: false,
     handler: async (c) => {
       checkUnlimited(c);
-      const { group, workflow_id: workflowId, kinds: wanted, ...fields } = c.body;
-      if (workflowId) await getWorkflowForChange(c.em, c.actor, workflowId);
+      const { group = null, workflow_id: workflow = null, team_id: team = null, ...fields } = c.body;
+      if (workflow !== null) await getWorkflowForChange(c.em, c.actor, workflow);
+      if (team !== null) await teamFor(c.em, c.actor, team, 'admin');
       await deps.deliveryAddresses.check(fields.url);
       const channel = await createChannel(
         c.em,
@@ -106,9 +121,10 @@ function createEndpoint(deps: AppDeps): Endpoint {
         c.actor,
         {
           ...fields,
-          group_name: workflowId ? null : (group ?? null),
-          workflow_id: workflowId ?? null,
-          kinds: wanted ?? [...NOTIFICATION_KINDS],
+          group_name: group,
+          workflow_id: workflow,
+          team_id: team,
+          kinds: fields.kinds ?? [...NOTIFICATION_KINDS],
         },
         deps.env,
       );
@@ -126,6 +142,7 @@ function updateEndpoint(deps: AppDeps): Endpoint {
     summary: 'Change a chat, or turn it off or on',
     tags,
     role: 'approver',
+    inTeams: true,
     params: idParams,
     body: z.object({ name, kinds, url, active: z.boolean() }).partial(),
     record: channelRecord,
@@ -149,6 +166,7 @@ function deleteEndpoint(): Endpoint {
     summary: 'Remove a chat; nothing is sent to it any more',
     tags,
     role: 'approver',
+    inTeams: true,
     params: idParams,
     responses: { 204: null },
     handler: async (c) => {
@@ -166,6 +184,7 @@ function testEndpoint(deps: AppDeps): Endpoint {
     summary: 'Send a test message to a chat now',
     tags,
     role: 'approver',
+    inTeams: true,
     params: idParams,
     body: emptyBody,
     responses: {

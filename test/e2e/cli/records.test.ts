@@ -191,6 +191,29 @@ test('a workflow is made for a team, and its runners are given and taken away', 
   expect((await cli.run(['workflow', 'delete', 'granted', '--yes'])).exitCode).toBe(0);
 });
 
+test('a chat is told of a team or a workflow, which are named', async () => {
+  const { username } = await app.user('builder');
+  await admin.run(['team', 'create', 'chatters', '--admin', username]);
+  const [team] = (await builder.get('/teams?q=chatters')).body;
+  const definition = { do: [{ a: { set: { b: 1 } } }] };
+  const workflow = (await builder.post('/workflows', { name: 'chatty', definition })).body.id;
+  const add = (name: string, ...of: string[]) =>
+    cli.run(['notification', 'add-chat', name, 'slack', ...of], { stdin: 'https://hooks.example.com/a\n' });
+  const [ofTeam, ofWorkflow, both] = [
+    await add('ours', '--team', 'chatters'),
+    await add('its', '--workflow', 'chatty'),
+    await add('both', '--team', 'chatters', '--workflow', 'chatty'),
+  ];
+  expect(ofTeam.json()).toMatchObject({ name: 'ours', team_id: team.id, workflow_id: null });
+  expect(ofWorkflow.json()).toMatchObject({ name: 'its', team_id: null, workflow_id: workflow });
+  expect([both.exitCode, both.stderr]).toEqual([1, expect.stringContaining('at most one of group')]);
+  const listed = await cli.run(['notification', 'chats', '-o', 'table']);
+  expect(listed.stdout).toMatch(new RegExp(`ours +slack +${team.id}`));
+  for (const chat of [ofTeam, ofWorkflow])
+    expect((await cli.run(['notification', 'remove-chat', chat.json().id, '--yes'])).exitCode).toBe(0);
+  expect((await builder.delete(`/workflows/${workflow}`)).status).toBe(204);
+});
+
 test('a file of YAML comes back as it was written, and its problems have lines', async () => {
   const text = `# Why we greet.\n${GOOD.replace('name: greet', 'name: as-written')}`;
   const path = file('as-written.yaml', text);

@@ -221,7 +221,7 @@ test('the new owner applies the sets of the former one, whose own set goes on wi
   expect((await ann.client.get('/apply?set=shop')).body).toMatchObject([{ kind: 'event_source' }]);
 });
 
-test("chats of workflows go along, those of groups to an administrator, and one's own stay", async () => {
+test("chats of workflows go along, of groups and teams to their admins, and one's own stay", async () => {
   const [ann, bob] = [await person(), await person()];
   const { workflow } = await started(ann);
   const chat = async (client: Client, name: string, more: Record<string, unknown>): Promise<void> => {
@@ -238,10 +238,19 @@ test("chats of workflows go along, those of groups to an administrator, and one'
       where owner_id = ? and name = 'own'`,
     [uuidv7(), ann.user.id],
   );
-  expect(await transferred(ann, bob)).toMatchObject({ workflows: 1, chats: 1 });
-  expect(await chatsOf(bob)).toEqual(['of the workflow']);
-  expect(await chatsOf(ann)).toEqual(['own', 'of a group']);
+  const teams: string[] = [];
+  for (const name of ['choir', 'crew'])
+    teams.push((await admin.post('/teams', { name, admin: ann.user.id })).body.id);
+  const [choir = '', crew = ''] = teams;
+  await chat(ann.client, 'of the choir', { team_id: choir });
+  await chat(ann.client, 'of the crew', { team_id: crew });
+  expect((await admin.put(`/teams/${choir}/members/${bob.user.id}`, { role: 'admin' })).status).toBe(201);
+  expect((await admin.put(`/teams/${crew}/members/${bob.user.id}`, { role: 'builder' })).status).toBe(201);
+  expect(await transferred(ann, bob)).toMatchObject({ workflows: 1, chats: 2 });
+  expect(await chatsOf(bob)).toEqual(['of the workflow', 'of the choir']);
+  expect(await chatsOf(ann)).toEqual(['own', 'of a group', 'of the choir', 'of the crew']);
   const leader = { user: await app.createUser({ roles: ['admin'] }), client: admin };
-  expect(await transferred(ann, leader)).toMatchObject({ chats: 1 });
-  expect(await chatsOf(ann)).toEqual(['own']);
+  expect(await transferred(ann, leader)).toMatchObject({ chats: 2 });
+  // An admin of the teams sees their chats, whoever's they are.
+  expect(await chatsOf(ann)).toEqual(['own', 'of the choir', 'of the crew']);
 });

@@ -80,16 +80,22 @@ const sql = <T = object>(text: string, values: unknown[] = []): Promise<T[]> =>
 const forAnn: Partial<NewHumanTask> = { candidates: { users: ['ann'], roles: [], groups: [] } };
 
 /** What happens in the run's log, as activities write it. */
-async function happens(task: string, type: string, data: Record<string, unknown> = {}): Promise<void> {
+async function happens(
+  task: string,
+  type: string,
+  data: Record<string, unknown> = {},
+  run = runId,
+): Promise<void> {
   const event = serviceEvent({ key: uuidv7(), type, message: '', data: { hitl_task_id: task, ...data } });
   await app.orm.em
     .fork()
-    .transactional((em) => appendEvents(em, runId, { events: [event], projection: null, acks: [] }));
+    .transactional((em) => appendEvents(em, run, { events: [event], projection: null, acks: [] }));
 }
 
 async function ask(given: Partial<NewHumanTask> = forAnn): Promise<string> {
-  const id = await insertTask(app.orm, runId, given);
-  await happens(id, EVENT.hitlCreated);
+  const run = given.run_id ?? runId;
+  const id = await insertTask(app.orm, run, given);
+  await happens(id, EVENT.hitlCreated, {}, run);
   return id;
 }
 
@@ -618,6 +624,97 @@ describe('chats', () => {
     await ask({ candidates: { users: [], roles: [], groups: ['finance'] } });
     await send();
     expect(chat.seen).toEqual([]);
+  });
+
+  /** A team of new people, viewers on the platform, with a chat that its admin has set up. */
+  async function teamWithChat(name: string) {
+    const people = await Promise.all(
+      ['lead', 'second', 'builder'].map((role) =>
+        app.createUser({ username: `${name}-${role}`, roles: ['viewer'] }),
+      ),
+    );
+    const [lead, second, builder] = people as [TestUser, TestUser, TestUser];
+    const team: string = (await asAdmin.post('/teams', { name, admin: lead.id })).body.id;
+    const setRole = async (user: TestUser, role: string): Promise<void> => {
+      expect((await asAdmin.put(`/teams/${team}/members/${user.id}`, { role })).status).toBeLessThan(300);
+    };
+    await setRole(builder, 'builder');
+    const clients = await Promise.all([lead, second, builder].map((user) => app.as(user)));
+    const [asLead, asSecond, asBuilder] = clients as [Client, Client, Client];
+    const made = await create(asLead, { team_id: team });
+    expect(made).toMatchObject({ status: 201, body: { team_id: team, group: null, workflow_id: null } });
+    return { team, lead, second, asLead, asSecond, asBuilder, setRole, chatId: made.body.id as string };
+  }
+
+  test('of a team are told once of tasks that name it, and of those of its workflows', async () => {
+    const { team, asLead, chatId } = await teamWithChat('ledgers');
+    const NOBODY = { users: [], roles: [], groups: [] };
+    const ofTeam = await insertRun(app.orm, { owner: owner.id, team });
+    await ask({ title: 'By its name', candidates: { ...NOBODY, teams: ['ledgers'] } });
+    await ask({ title: 'By its workflow', run_id: ofTeam, candidates: { ...NOBODY, users: ['ann'] } });
+    await ask({ title: 'By both', run_id: ofTeam, candidates: { ...NOBODY, teams: [team] } });
+    await ask({ title: 'Of neither', candidates: { ...NOBODY, users: ['ann'], groups: ['finance'] } });
+    await send();
+    const told = await sql(
+      `select t.title, count(*)::int as times
+         from notification_delivery d join hitl_task t on t.id = d.task_id
+        where d.channel_id = ? and d.status = 'sent' group by t.title order by t.title`,
+      [chatId],
+    );
+    const titles = ['By both', 'By its name', 'By its workflow'];
+    expect(told).toEqual(titles.map((title) => ({ title, times: 1 })));
+    // What is due together is one message.
+    expect(chat.seen).toHaveLength(1);
+    for (const title of titles) expect(chat.seen[0]?.body).toContain(title);
+    // The admin of the team has no role on the platform that chats of their own need.
+    expect((await create(asLead)).body.code).toBe('role_required');
+  });
+
+  test('of a team are set up and changed by its admins, and told while their owner is one', async () => {
+    const world = await teamWithChat('keepers');
+    const { team, lead, second, asLead, asSecond, asBuilder, setRole, chatId } = world;
+    expect((await create(asBuilder, { team_id: team })).body.code).toBe('role_required');
+    expect((await create(asBob, { team_id: team })).body.errors).toMatchObject([
+      { pointer: '/team_id', code: 'unknown_team' },
+    ]);
+    const several = await create(asAdmin, { team_id: team, group: 'finance' });
+    expect([several.status, JSON.stringify(several.body.errors)]).toEqual([
+      422,
+      expect.stringContaining('at most one of group, workflow_id and team_id'),
+    ]);
+    const listed = async (client: Client): Promise<boolean> =>
+      (await client.get('/notifications/channels?limit=200')).body.some(
+        ({ id }: { id: string }) => id === chatId,
+      );
+    expect([await listed(asLead), await listed(asSecond), await listed(asBuilder)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const path = `/notifications/channels/${chatId}`;
+    expect((await asBuilder.patch(path, { name: 'x' })).status).toBe(404);
+    await setRole(second, 'admin');
+    expect(await listed(asSecond)).toBe(true);
+    expect((await asSecond.patch(path, { name: 'ours' })).body).toMatchObject({
+      name: 'ours',
+      owner_id: lead.id,
+    });
+
+    const candidates = { users: [], roles: [], groups: [], teams: ['keepers'] };
+    await ask({ candidates });
+    await expand();
+    // What waits to be sent is not sent any more, either.
+    await setRole(lead, 'builder');
+    await ask({ candidates });
+    await send();
+    expect(chat.seen).toEqual([]);
+    expect((await asSecond.post(`${path}/test`)).body.code).toBe('channel_off');
+    await setRole(lead, 'admin');
+    await ask({ candidates });
+    await send();
+    expect(chat.seen).toHaveLength(1);
+    expect((await asSecond.delete(`/teams/${team}`)).status).toBe(204);
+    expect(await sql('select 1 from notification_channel where id = ?', [chatId])).toEqual([]);
   });
 
   test('are not set up by tokens that may not read human tasks', async () => {

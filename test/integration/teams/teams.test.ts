@@ -903,7 +903,14 @@ test('a chat of a workflow is told nothing once its owner has left the team', as
   const em = app.orm.em.fork();
   const { encryption } = app.app.deps;
   const actor = { id: gone.user.id, username: '', roles: ['builder' as const], groups: [] };
-  const chat = { name: 'chat', format: 'slack' as const, group_name: null, workflow_id: id, kinds: [] };
+  const chat = {
+    name: 'chat',
+    format: 'slack' as const,
+    group_name: null,
+    workflow_id: id,
+    team_id: null,
+    kinds: [],
+  };
   const url = 'https://a.example.com';
   const channel = await createChannel(em, encryption, actor, { ...chat, url }, app.env);
   const open = () => openChannelUrl(app.orm.em.fork(), encryption, channel.id);

@@ -34,6 +34,11 @@ export function teamsToBuildFor(): readonly Team[] {
   return knownTeams().filter(({ role }) => isAdmin || role === 'builder' || role === 'admin');
 }
 
+/** The teams that the user administers; admins all. */
+export function teamsToManage(): readonly Team[] {
+  return knownTeams().filter(({ can }) => can.includes('manage'));
+}
+
 /** Whether the user may make or change it for a team, or with '' or null for themselves. */
 export function mayCallFor(id: OperationId, team: string | null): boolean {
   return team === '' || team === null ? mayCall(id) : teamsToBuildFor().some((one) => one.id === team);

@@ -4,10 +4,13 @@ import { CHAT_FORMATS } from '../../../../contracts/notification-kinds.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall } from '../../data/session.ts';
+import { teamName, teamsToManage } from '../../data/teams.ts';
+import { useWorkflowChoices } from '../../data/workflow-choices.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
+import type { Schema } from '../../ui/schema-form/fields.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { words } from './notification-words.ts';
@@ -17,7 +20,6 @@ const own = {
   name: { type: 'string', title: words.name, maxLength: 100 },
   format: { type: 'string', enum: [...CHAT_FORMATS], title: words.format },
   url: { type: 'string', format: 'password', title: words.url, description: words.urlHelp },
-  workflow_id: { type: 'string', title: words.workflow, description: words.workflowHelp },
 };
 const ofGroup = { group: { type: 'string', title: words.group, description: words.groupHelp } };
 
@@ -25,6 +27,7 @@ export function Chats() {
   const list = usePages(['notification channels'], (cursor) =>
     client.page('listNotificationChannels', { query: { cursor: cursor ?? undefined } }),
   );
+  const workflows = useWorkflowChoices();
   const create = async (body: Record<string, unknown>) => {
     // The form's schema is that of the request.
     await client.call('createNotificationChannel', { body: body as CreateNotificationChannelRequest });
@@ -40,18 +43,14 @@ export function Chats() {
           title={words.newChat}
           help={words.chatsHelp}
           submit={words.create}
-          schema={{
-            type: 'object',
-            required: ['name', 'format', 'url'],
-            properties: mayCall('listUsers') ? { ...own, ...ofGroup } : own,
-          }}
+          schema={schemaOf(workflows)}
           onSubmit={create}
         />
       </div>
       <ListState list={list} empty={<p>{words.noChats}</p>}>
         <Table
           label={words.chats}
-          columns={columns(() => list.reload())}
+          columns={columns(workflows, () => list.reload())}
           records={list.items.value}
           keyOf={({ id }) => id}
         />
@@ -60,10 +59,50 @@ export function Chats() {
   );
 }
 
-const columns = (reload: () => Promise<void>): Column<NotificationChannel>[] => [
+type Workflows = ReturnType<typeof useWorkflowChoices>;
+
+/** A chat is of one's own tasks, or of those of a workflow, a team or a group. */
+function schemaOf(workflows: Workflows): Schema {
+  const changed = workflows.filter(({ can }) => can.includes('update'));
+  return {
+    type: 'object',
+    required: ['name', 'format', 'url'],
+    properties: {
+      ...own,
+      ...choiceOf('workflow_id', words.workflow, words.workflowHelp, changed),
+      ...choiceOf('team_id', words.team, words.teamHelp, teamsToManage()),
+      ...(mayCall('listUsers') ? ofGroup : {}),
+    },
+  };
+}
+
+/** Nothing without anything to choose from. */
+function choiceOf(
+  field: string,
+  title: string,
+  description: string,
+  named: readonly { id: string; name: string }[],
+): Record<string, Schema> {
+  if (named.length === 0) return {};
+  return {
+    [field]: { title, description, oneOf: named.map(({ id, name }) => ({ const: id, title: name })) },
+  };
+}
+
+function ofWhat(
+  { group, team_id: team, workflow_id: id }: NotificationChannel,
+  workflows: Workflows,
+): string {
+  if (group !== null) return words.ofGroup(group);
+  if (team !== null) return words.ofTeam(teamName(team));
+  if (id !== null) return words.ofWorkflow(workflows.find((one) => one.id === id)?.name ?? id);
+  return words.ownTasks;
+}
+
+const columns = (workflows: Workflows, reload: () => Promise<void>): Column<NotificationChannel>[] => [
   { title: words.name, cell: ({ name }) => name },
   { title: words.format, cell: ({ format }) => format, minor: true },
-  { title: words.of, cell: ({ group, workflow_id: id }) => group ?? id ?? words.ownTasks, minor: true },
+  { title: words.of, cell: (chat) => ofWhat(chat, workflows), minor: true },
   {
     title: words.state,
     cell: ({ active, last_error: error }) => (active ? words.isOn : words.isOff(error)),

@@ -6,6 +6,7 @@ import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall } from '../../data/session.ts';
+import { mayCallForAny } from '../../data/teams.ts';
 import { UNREAD_KEY } from '../../data/task-counts.ts';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
@@ -25,7 +26,7 @@ export function NotificationsPart() {
       <Told />
       <Choices />
       <Absences />
-      {mayCall('createNotificationChannel') && <Chats />}
+      {mayCallForAny('createNotificationChannel') && <Chats />}
     </>
   );
 }

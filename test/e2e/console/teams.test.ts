@@ -1,0 +1,88 @@
+/** What is a team's, in a real browser: its runs and human tasks, and the chats that are told of these. */
+import { expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
+
+import type { Client, TestApp, TestUser } from '../../support/app.ts';
+import { phone, wide } from '../../support/chromium.ts';
+import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
+import { insertRun, insertTask } from '../../support/human-tasks.ts';
+
+let app: TestApp;
+let ada: TestUser;
+let asAda: Client;
+let team: string;
+
+const { inBrowser, visit } = consoleTestsWithoutTemporal(async (started) => {
+  app = started;
+  ada = await app.createUser({ username: 'ada', roles: ['builder'] });
+  asAda = await app.as(ada);
+  team = (await (await app.as('admin')).post('/teams', { name: 'payments', admin: ada.id })).body.id;
+});
+
+const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+
+inBrowser('runs and the inbox are narrowed to a team, and the address keeps it', async () => {
+  const candidates = { users: [ada.id], roles: [], groups: [] };
+  const [own, ofTeam] = [
+    await insertRun(app.orm, { owner: ada.id }),
+    await insertRun(app.orm, { owner: ada.id, team }),
+  ];
+  await insertTask(app.orm, own, { candidates, title: 'Of one person' });
+  await insertTask(app.orm, ofTeam, { candidates, title: 'Of the team' });
+  for (const viewport of [wide, phone]) {
+    const { page, complaints, open } = await visit(ada, { viewport });
+    await open('/runs');
+    const run = (id: string) => page.locator(`tr[data-run="${id}"]`);
+    await run(own).waitFor();
+    await page.getByLabel('Team', { exact: true }).selectOption('payments');
+    await run(own).waitFor({ state: 'detached' });
+    await run(ofTeam).waitFor();
+    expect(new URL(page.url()).searchParams.get('team')).toBe(team);
+    await page.getByLabel('Status').selectOption('faulted');
+    await page.getByText('Nothing matches faulted, team payments.').waitFor();
+    await open('/inbox');
+    const task = (title: string) => page.getByRole('option', { name: title });
+    await task('Of one person').waitFor();
+    await page.getByLabel('Team', { exact: true }).selectOption('payments');
+    await task('Of one person').waitFor({ state: 'detached' });
+    await page.reload();
+    await task('Of the team').waitFor();
+    expect(await page.getByRole('listbox').getByRole('option').count()).toBe(1);
+    await expectFits(page, `inbox-of-team-${viewport.width}`);
+    await open(`/inbox?team=${team}&overdue=true`);
+    await page.getByText('No task matches.').waitFor();
+    await click(page, 'Clear filters');
+    await task('Of one person').waitFor();
+    expect(complaints).toEqual([]);
+  }
+});
+
+inBrowser(
+  'the admin of a team has a chat told of its tasks, and chooses the workflow of another',
+  async () => {
+    const definition = { do: [{ first: { set: { a: 1 } } }] };
+    const { body: workflow } = await asAda.post('/workflows', { name: 'refunds', definition });
+    const { page, complaints, open } = await visit(ada);
+    await open('/settings/notifications');
+    const add = async (name: string, field: string, of: string): Promise<void> => {
+      await click(page, 'New chat');
+      const dialog = page.getByRole('dialog', { name: 'New chat' });
+      await dialog.getByLabel(/^Name/).fill(name);
+      await dialog.getByLabel(/^Chat/).selectOption({ label: 'Slack' });
+      await dialog.getByLabel('Webhook address').fill('https://hooks.example.com/a');
+      await dialog.getByLabel(field, { exact: true }).selectOption({ label: of });
+      await expectFits(page, `chat-of-${field.toLowerCase()}`);
+      await dialog.getByRole('button', { name: 'Create' }).click();
+      await dialog.waitFor({ state: 'hidden' });
+    };
+    await add('Ours', 'Team', 'payments');
+    await page.getByRole('row', { name: /Ours.*team payments/ }).waitFor();
+    await add('Money back', 'Workflow', 'refunds');
+    await page.getByRole('row', { name: /Money back.*workflow refunds/ }).waitFor();
+    expect((await asAda.get('/notifications/channels')).body).toMatchObject([
+      { name: 'Ours', team_id: team, workflow_id: null, group: null },
+      { name: 'Money back', team_id: null, workflow_id: workflow.id, group: null },
+    ]);
+    expect(complaints).toEqual([]);
+  },
+);
