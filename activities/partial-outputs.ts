@@ -168,7 +168,7 @@ class PartialCall implements PartialSink {
 
   /** Notifications for the next pieces of the text. */
   take(maxPieces = MAX_PIECES): string[] {
-    this.#redact();
+    if (this.#raw.length > this.#restLength) this.#redact();
     const notifications: string[] = [];
     // A task whose pointer alone fills a notification shows nothing.
     if (this.#pieceLength < 1) return notifications;
@@ -193,6 +193,7 @@ class PartialCall implements PartialSink {
     if (isWhole) {
       const raw = this.#raw;
       this.#raw = '';
+      this.#restLength = 0;
       this.#append(this.#redaction?.redact(raw) ?? '');
     }
     return this.take(2 * MAX_PIECES);

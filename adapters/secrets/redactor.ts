@@ -234,13 +234,37 @@ function redactedHead(text: string, longest: number, forms: readonly Form[]): { 
 /** Where the end of the text begins that may be the beginning of a secret. */
 function firstBeginning(text: string, forms: readonly Form[]): number {
   const lower = lowered(text);
-  let first = lower.length;
-  for (const { text: form } of forms) {
-    const begin = form.charCodeAt(0);
-    for (let at = Math.max(0, lower.length - form.length + 1); at < first; at++)
-      if (lower.charCodeAt(at) === begin && form.startsWith(lower.slice(at))) first = at;
+  const borders = new Uint32Array(lower.length);
+  const longest = forms.reduce((most, form) => Math.max(most, beginningAtEnd(lower, form.text, borders)), 0);
+  return lower.length - longest;
+}
+
+/**
+ * How many characters at the end of the text are the beginning of the form, but not all of it. Knuth, Morris
+ * and Pratt: to compare them at each position would take quadratic time for secrets like `aaa…b`. `borders` is
+ * memory to work in, a number for each character of the text.
+ */
+function beginningAtEnd(lower: string, form: string, borders: Uint32Array): number {
+  let known = 1;
+  /** The longest beginning of the form that its first `length` characters end with, without all of them. */
+  const borderOf = (length: number): number => {
+    for (; known < length; known++) {
+      let border = borders[known - 1] ?? 0;
+      while (border > 0 && form.charCodeAt(border) !== form.charCodeAt(known))
+        border = borders[border - 1] ?? 0;
+      borders[known] = form.charCodeAt(border) === form.charCodeAt(known) ? border + 1 : 0;
+    }
+    return borders[length - 1] ?? 0;
+  };
+  const first = form.charAt(0);
+  let matched = 0;
+  for (let at = Math.max(0, lower.length - form.length + 1); at < lower.length; at++) {
+    if (matched === 0) at = lower.indexOf(first, at);
+    if (at < 0) return 0;
+    while (matched > 0 && form.charCodeAt(matched) !== lower.charCodeAt(at)) matched = borderOf(matched);
+    if (form.charCodeAt(matched) === lower.charCodeAt(at)) matched += 1;
   }
-  return first;
+  return matched;
 }
 
 function redactedUntil(text: string, safe: number, forms: readonly Form[]): { done: string; rest: string } {

@@ -112,6 +112,46 @@ test('redaction takes linear time, even for texts and secrets made to be slow', 
   expect(spentMs()).toBeLessThan(20_000);
 });
 
+test('in a growing text, too, for twenty secrets of 64 KiB that all but fit', () => {
+  const redactor = createRedactor();
+  for (const last of 'bdefghijklmnopqrstuv') redactor.protect(`${'a'.repeat(65_535)}${last}`, '<S>');
+  const text = `${'a'.repeat(65_534)}c`;
+  const spentMs = processorClock();
+  const { done, rest } = redactor.redactHead(`${text}${text}${'a'.repeat(65_000)}`);
+  expect(rest).toBe('a'.repeat(65_000));
+  expect(done).toBe('<S>c<S>c');
+  expect(redactor.openEnd(Buffer.from(`${'a'.repeat(60_000)}c`))).toBe(60_001);
+  // Quadratic work would take minutes.
+  expect(spentMs()).toBeLessThan(10_000);
+});
+
+test('what is held back of a growing text is the longest beginning of a secret', () => {
+  const beginsAt = (text: string, secrets: readonly string[]): number => {
+    for (let at = 0; at < text.length; at++)
+      if (secrets.some((value) => value.startsWith(text.slice(at)))) return at;
+    return text.length;
+  };
+  let tried = 0;
+  for (let n = 0; n < 5_000; n++) {
+    // Of two letters, so that beginnings are often inside of each other; one is another character in bytes.
+    const written = (length: number): string =>
+      Array.from({ length }, () => (Math.random() < 0.7 ? 'a' : 'ä')).join('');
+    const secrets = [written(6 + (n % 14)), written(9)];
+    const text = written(1 + (n % 23));
+    const { redact, redactHead, openEnd } = redactorOf(...secrets);
+    if (redact(text) !== text) continue;
+    tried += 1;
+    const at = beginsAt(text, secrets);
+    expect([text, secrets, redactHead(text)]).toEqual([
+      text,
+      secrets,
+      { done: text.slice(0, at), rest: text.slice(at) },
+    ]);
+    expect(openEnd(Buffer.from(text))).toBe(Buffer.byteLength(text.slice(0, at)));
+  }
+  expect(tried).toBeGreaterThan(1_000);
+});
+
 test('a secret is hidden in a text that grows, however it is cut, and other text is not held back', () => {
   const { redact, redactHead } = redactorOf(secret, 'abcabcabd');
   const whole = `before ${secret}${secret} abcabcabcabd ${Buffer.from(secret).toString('hex')} after`;
