@@ -111,6 +111,29 @@ const http = ({ counterpart }: Stage, path: string) => ({
 const human = (more: Record<string, unknown> = {}) => humanTask('Go on?', { ...more });
 const failing = { raise: { error: { type: 'https://example.com/broken', status: 500, title: 'Broken' } } };
 
+const caught = (name: string, broken: unknown, retry?: unknown) => ({
+  [name]: { try: [broken], catch: { retry, do: [{ go: { set: { on: true } } }] } },
+});
+/** An event of more than 2 Mi characters as they are counted, and errors with a detail of 30,000. */
+const largeEntries = (stage: Stage) => ({
+  do: [
+    caught('publish', {
+      tell: { emit: { event: { with: { type: 'com.example.told', data: '${ [range(450000) | 1] }' } } } },
+    }),
+    { ask: http(stage, '/ok') },
+    caught(
+      'broken',
+      {
+        outer: {
+          do: [{ inner: { raise: { error: { ...failing.raise.error, detail: '${ "x" * 30000 }' } } } }],
+        },
+      },
+      { limit: { attempt: { count: 1 } } },
+    ),
+    { last: http(stage, '/ok') },
+  ],
+});
+
 /** Scenarios that need a container engine, which only root can start. */
 export const CONTAINER_SCENARIOS: readonly string[] = ['container', 'boxed'];
 
@@ -261,6 +284,9 @@ export const scenarios: Record<string, Scenario> = {
     await send('b', ['5']);
     return { '': await ended(stage, run) };
   },
+  // The first history is of a time when entries of the log had no limits.
+  'large-entries': async (stage) => ({ '': await toEnd(stage, largeEntries(stage)) }),
+  'limited-entries': async (stage) => ({ '': await toEnd(stage, largeEntries(stage)) }),
   emit: async (stage) => ({
     '': await toEnd(stage, {
       do: [
