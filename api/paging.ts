@@ -15,6 +15,8 @@ export interface ListOrder<Row, Key> {
   key: z.ZodType<Key>;
   /** The values that a row is sorted by, the last of them unique. */
   valuesOf(row: Row): readonly unknown[];
+  /** Whether the page ends with the row because of its size, and others may follow. */
+  isCutAfter?(row: Row): boolean;
 }
 
 /** For lists sorted by one unique value. */
@@ -70,7 +72,7 @@ export async function readKeysetPage<Row extends OrderRow, OrderRow, Key>(
   const rows = await read({ after, limit: limit + 1 });
   const items = rows.slice(0, limit);
   const last = items.at(-1);
-  const hasNext = rows.length > limit && last !== undefined;
+  const hasNext = last !== undefined && (rows.length > limit || order.isCutAfter?.(last) === true);
   return { items, next: hasNext ? encodeCursor(order.valuesOf(last)) : null };
 }
 

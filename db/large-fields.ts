@@ -24,6 +24,12 @@ export interface ListedColumn {
   isNeverListed?: true;
 }
 
+/**
+ * A page of the run log ends with the entry that brings its messages and data to this size, so it has at
+ * least one entry, however large.
+ */
+export const LOG_PAGE_BYTES = 4 * 1024 * 1024;
+
 interface ListedColumnsOptions {
   /** Default: full. */
   view?: ListView | undefined;
@@ -60,6 +66,19 @@ export function areLarge(columns: readonly string[]): string {
     `sum(${columns.map((column) => `coalesce(${size(column)}, 0)`).join(' + ')})`;
   return `(case when ${sum((column) => `pg_column_size(${column})`)} > ${LISTED_FIELD_BYTES} then true
     else coalesce(${sum((column) => `octet_length(${column}::text)`)} > ${LISTED_FIELD_BYTES}, false) end)`;
+}
+
+/** Characters of the texts of an error in a list, and in the log. */
+const ERROR_DETAIL = 8 * 1024;
+const ERROR_TEXT = 2 * 1024;
+
+/** SQL: an error of the definition language, of which the texts are cut if it is large. */
+export function shortError(column: string): string {
+  const text = (name: string, length: number): string =>
+    `'${name}', left(${column} ->> '${name}', ${length})`;
+  return `(case when ${isLarge(column)} then json_strip_nulls(json_build_object(
+    ${text('type', ERROR_TEXT)}, 'status', ${column} -> 'status', ${text('title', ERROR_TEXT)},
+    ${text('detail', ERROR_DETAIL)}, ${text('instance', ERROR_TEXT)})) else ${column} end)`;
 }
 
 /**

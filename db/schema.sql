@@ -2322,8 +2322,8 @@ create table write_pause (
 -- function end_lone_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json, p_outcomes json) returns jsonb
 -- function end_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json) returns jsonb
 -- function end_turn(p_run uuid, p_key text, p_agent uuid, p_failed boolean, p_failures integer, p_within interval, p_open_for interval) returns text
--- function events_after(p_run uuid, p_after integer, p_levels text[], p_task text, p_limit integer) returns SETOF run_event
--- function events_before(p_run uuid, p_before integer, p_after integer, p_levels text[], p_task text, p_limit integer) returns SETOF run_event
+-- function events_after(p_run uuid, p_after integer, p_levels text[], p_task text, p_limit integer, p_bytes bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(seq integer, at timestamp with time zone, level text, type text, task text, message text, data json, is_full boolean)
+-- function events_before(p_run uuid, p_before integer, p_after integer, p_levels text[], p_task text, p_limit integer, p_bytes bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(seq integer, at timestamp with time zone, level text, type text, task text, message text, data json, is_full boolean)
 -- function follow_budget() returns trigger
 -- function follow_run_status(p_run uuid, p_asked_before uuid[], p_projection jsonb, p_seq integer) returns boolean
 -- function grant_application(application name) returns void
@@ -2351,7 +2351,7 @@ create table write_pause (
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
 -- function prune_audit(days integer, after_seal bigint, max_seals integer) returns TABLE(seal bigint, hash bytea, entries bigint)
 -- function quota_of(p_holder uuid, p_name text) returns bigint
--- function read_log(p_tx xid8, p_gpos bigint, p_limit integer) returns TABLE(oldest text, behind boolean, tx text, gpos text, run_id uuid, seq integer, type text, at timestamp with time zone, level text, task text, message text, data json, run_owner_id uuid, run_team_id uuid, run_is_child boolean, run_is_open boolean, workflow_id uuid, workflow_name text)
+-- function read_log(p_tx xid8, p_gpos bigint, p_limit integer, p_bytes bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(oldest text, behind boolean, tx text, gpos text, run_id uuid, seq integer, type text, at timestamp with time zone, level text, task text, message text, data json, run_owner_id uuid, run_team_id uuid, run_is_child boolean, run_is_open boolean, workflow_id uuid, workflow_name text, is_full boolean)
 -- function read_traced_log(p_tx xid8, p_gpos bigint, p_limit integer, p_ends text[]) returns TABLE(oldest text, tx text, gpos text, run_id uuid, type text, task text, traceparent text, visit integer)
 -- function refuse_ended_account() returns trigger
 -- function remove_run_log() returns trigger

@@ -241,8 +241,8 @@ function firstBeginning(text: string, forms: readonly Form[]): number {
 
 /**
  * How many characters at the end of the text are the beginning of the form, but not all of it. Knuth, Morris
- * and Pratt: to compare them at each position would take quadratic time for secrets like `aaa…b`. `borders` is
- * memory to work in, a number for each character of the text.
+ * and Pratt: to compare them at each position would take quadratic time for secrets like `aaa…b`. `borders`
+ * is memory to work in, a number for each character of the text.
  */
 function beginningAtEnd(lower: string, form: string, borders: Uint32Array): number {
   let known = 1;

@@ -126,7 +126,7 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
         if (ends(item, stopAtInterruption)) return;
       }
       seq = events.at(-1)?.seq ?? seq;
-      if (events.length === BATCH) continue;
+      if (events.at(-1)?.is_full === true) continue;
       if (items.over || call.deps.isStopping()) return;
       if (!stopped.aborted) sleep = slept();
     }

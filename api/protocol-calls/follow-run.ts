@@ -85,7 +85,7 @@ export async function* followRun(
         yield { events: inside ? events : [], inside };
         if (events.some(({ type }) => ENDS.has(type))) return 'ended';
         if (events.length === 0 && isTerminal(run.status)) return 'ended';
-        if (events.length === BATCH) isDue = true;
+        if (events.at(-1)?.is_full === true) isDue = true;
         else if (deps.isStopping()) return 'stopping';
         else if (performance.now() >= untilMs) return 'late';
       } else yield { events: [], inside };

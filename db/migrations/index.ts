@@ -94,6 +94,7 @@ import { Migration202611292250SessionFactors } from './202611292250-session-fact
 import { Migration202611292230FilesForStarts } from './202611292230-files-for-starts.ts';
 import { Migration202611292245TasksOfTeams } from './202611292245-tasks-of-teams.ts';
 import { Migration202611292246ChatsOfTeams } from './202611292246-chats-of-teams.ts';
+import { Migration202611292255LogPagesByBytes } from './202611292255-log-pages-by-bytes.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -188,6 +189,7 @@ export const migrations = [
   { name: '202611292230-files-for-starts', class: Migration202611292230FilesForStarts },
   { name: '202611292245-tasks-of-teams', class: Migration202611292245TasksOfTeams },
   { name: '202611292246-chats-of-teams', class: Migration202611292246ChatsOfTeams },
+  { name: '202611292255-log-pages-by-bytes', class: Migration202611292255LogPagesByBytes },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

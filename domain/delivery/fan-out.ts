@@ -10,7 +10,7 @@ import { cloudEventTypesOf } from '../events/cloud-event.ts';
 import { readLog, type LogEvent } from '../events/log-reader.ts';
 import { positionBefore, type Position } from '../events/position.ts';
 import { matchesType } from '../events/type-filter.ts';
-import { maySeeEvent, taskAudiences, taskOf } from '../events/visibility.ts';
+import { maySeeEvent, taskAudiences, taskOf, type TaskAudiences } from '../events/visibility.ts';
 import type { DeliveryKind, DeliveryKinds } from './kind.ts';
 import { enqueue, type Outgoing } from './outbox.ts';
 import { TARGET_COLUMNS, type DeliveryTarget } from './target.ts';
@@ -31,6 +31,8 @@ export interface FannedOut {
 }
 
 const BATCH = 500;
+/** Of messages and data: each target that wants them gets them all in its queue, in one transaction. */
+const BATCH_BYTES = 1024 * 1024;
 const CURSOR = 'fan_out';
 
 interface Watcher {
@@ -63,42 +65,36 @@ async function fanOutBatch(em: EntityManager, kinds: DeliveryKinds): Promise<Fan
     [CURSOR],
   );
   if (!locked) return { due: [], state: 'behind' };
-  const { events, oldestOpenTx, behind } = await readLog(em, locked, { limit: BATCH });
+  const limits = { limit: BATCH, bytes: BATCH_BYTES };
+  const { events, isFull, oldestOpenTx, behind } = await readLog(em, locked, limits);
   const last = events.at(-1);
   if (!last) return { due: [], state: behind ? 'behind' : 'done' };
-  const messages = await buildAll(em, kinds, events);
+  const audiences = await taskAudiences(em, events);
   const due: string[] = [];
-  // Ordered by id, so that concurrent writers lock the targets in the same order.
-  for (const [targetId, outgoing] of [...messages].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    if ((await enqueue(em, targetId, outgoing)).due) due.push(targetId);
+  // One after the other, so that the messages of one are in memory; in the order of ids, so that concurrent
+  // writers lock the targets in the same order.
+  for (const watcher of await watchersOf(em, events)) {
+    const messages = await buildAll(em, kinds, events, watcher, audiences);
+    if ((await enqueue(em, watcher.target.id, messages)).due) due.push(watcher.target.id);
   }
-  const full = events.length === BATCH;
-  await moveCursor(em, full ? last.position : positionBefore(oldestOpenTx));
-  return { due, state: full ? 'more' : behind ? 'behind' : 'done' };
+  await moveCursor(em, isFull ? last.position : positionBefore(oldestOpenTx));
+  return { due, state: isFull ? 'more' : behind ? 'behind' : 'done' };
 }
 
 async function buildAll(
   em: EntityManager,
   kinds: DeliveryKinds,
   events: readonly LogEvent[],
-): Promise<Map<string, Outgoing[]>> {
-  const audiences = await taskAudiences(em, events);
-  const watchers = await watchersOf(em, events);
-  const messages = new Map<string, Outgoing[]>();
+  { target, from, actor }: Watcher,
+  audiences: TaskAudiences,
+): Promise<Outgoing[]> {
+  const kind = kindOf(kinds, target);
+  const messages: Outgoing[] = [];
   for (const event of events) {
-    const tx = BigInt(event.position.tx);
-    for (const { target, from, actor } of watchers) {
-      const kind = kindOf(kinds, target);
-      if (tx < from || !wants(target, event) || !maySeeEvent(actor, event, audiences)) continue;
-      const built = await kind.build(em, event, target);
-      const outgoing = built.map((message, part) => ({
-        ...message,
-        run_id: event.run_id,
-        seq: event.seq,
-        part,
-      }));
-      messages.set(target.id, [...(messages.get(target.id) ?? []), ...outgoing]);
-    }
+    const isWanted = BigInt(event.position.tx) >= from && wants(target, event);
+    if (!isWanted || !maySeeEvent(actor, event, audiences)) continue;
+    for (const [part, message] of (await kind.build(em, event, target)).entries())
+      messages.push({ ...message, run_id: event.run_id, seq: event.seq, part });
   }
   return messages;
 }

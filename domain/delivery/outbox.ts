@@ -78,9 +78,13 @@ export type Head = DeliveryRow & {
   tracestate: string | null;
 };
 
-const COLUMNS = `d.id, d.target_id, d.ord::text as ord, d.message_id, d.type, d.run_id, d.seq,
-  d.content_type, d.body, d.status, d.attempts, d.attempt_log, d.last_attempt_at, d.next_attempt_at,
+/** A delivery in a list, without what is sent. */
+export type ListedDelivery = Omit<DeliveryRow, 'content_type' | 'body'>;
+
+const LISTED_COLUMNS = `d.id, d.target_id, d.ord::text as ord, d.message_id, d.type, d.run_id, d.seq,
+  d.status, d.attempts, d.attempt_log, d.last_attempt_at, d.next_attempt_at,
   d.response_status, d.error, d.redelivery_of, d.created_at, d.delivered_at`;
+const COLUMNS = `${LISTED_COLUMNS}, d.content_type, d.body`;
 
 /** Newest first, starting below `before`. */
 export async function listDeliveries(
@@ -88,13 +92,13 @@ export async function listDeliveries(
   targetId: string,
   filter: { status?: string | undefined; run_id?: string | undefined },
   page: KeysetPage,
-): Promise<DeliveryRow[]> {
+): Promise<ListedDelivery[]> {
   const where = new Conditions().add('d.target_id = ?', targetId);
   if (filter.status !== undefined) where.add('d.status = ?', filter.status);
   if (filter.run_id !== undefined) where.add('d.run_id = ?', filter.run_id);
   if (page.after !== undefined) where.add('d.ord < ?::bigint', page.after);
-  return em.execute<DeliveryRow[]>(
-    `select ${COLUMNS} from delivery d where ${where.sql} order by d.ord desc limit ?`,
+  return em.execute<ListedDelivery[]>(
+    `select ${LISTED_COLUMNS} from delivery d where ${where.sql} order by d.ord desc limit ?`,
     [...where.values, page.limit],
   );
 }

@@ -1,6 +1,7 @@
 /** Reads the log of all runs in the order of its positions. */
 import type { EventLevel } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { LOG_PAGE_BYTES } from '../../db/large-fields.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { Conditions } from '../../db/sql.ts';
 import type { TraceTexts } from '../../tracing/context.ts';
@@ -34,6 +35,8 @@ export interface LogEvent {
 
 export interface LogPage {
   events: LogEvent[];
+  /** By number or by size: other events may follow the last one. */
+  isFull: boolean;
   /**
    * The oldest transaction that was open when the page was read. If the page is not full, the reader has seen
    * all earlier transactions.
@@ -52,34 +55,45 @@ export interface LogFilter {
   workflow_id?: string | undefined;
 }
 
-type PageRow = Row & { oldest: string; behind: boolean };
+export interface LogPageLimits {
+  limit: number;
+  /** Of messages and data; the page ends with the event that reaches it. */
+  bytes?: number;
+}
+
+type PageRow = Row & { oldest: string; behind: boolean; is_full: boolean | null };
 
 const COLUMNS = `oldest, behind, tx, gpos, run_id, seq, type, at, level, task, message, data, run_owner_id,
-  run_team_id, run_is_child, run_is_open, workflow_id, workflow_name`;
+  run_team_id, run_is_child, run_is_open, workflow_id, workflow_name, is_full`;
 
 /** All runs' events, which a process reads again and again: SQL function `read_log`, with one plan. */
-const READ_ALL = new Prepared(`select ${COLUMNS} from read_log(?::xid8, ?::bigint, ?::int)`);
+const READ_ALL = new Prepared(`select ${COLUMNS} from read_log(?::xid8, ?::bigint, ?::int, ?::bigint)`);
 
-/** Events after a position, oldest first, at most `limit`. */
+/** Events after a position, oldest first. */
 export async function readLog(
   em: EntityManager,
   after: Position,
-  { limit, ...filter }: LogFilter & { limit: number },
+  { limit, bytes = LOG_PAGE_BYTES, ...filter }: LogFilter & LogPageLimits,
 ): Promise<LogPage> {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const rows = isFiltered
-    ? await readSome(em, after, limit, filter)
-    : await READ_ALL.execute<PageRow>(em, [after.tx, after.gpos, limit]);
+    ? await readSome(em, after, { limit, bytes }, filter)
+    : await READ_ALL.execute<PageRow>(em, [after.tx, after.gpos, limit, bytes]);
   const found = rows.filter((row) => row.run_id !== null);
   const traces = await readTraces(
     em,
     found.map((row) => row.run_id),
   );
   const events = found.map((row): LogEvent => {
-    const { tx, gpos, oldest: _oldest, behind: _behind, ...event } = row;
+    const { tx, gpos, oldest: _oldest, behind: _behind, is_full: _isFull, ...event } = row;
     return { ...event, at: new Date(event.at), position: { tx, gpos }, trace: traces.get(event.run_id) };
   });
-  return { events, oldestOpenTx: rows[0]?.oldest ?? after.tx, behind: rows[0]?.behind ?? false };
+  return {
+    events,
+    isFull: rows.at(-1)?.is_full ?? false,
+    oldestOpenTx: rows[0]?.oldest ?? after.tx,
+    behind: rows[0]?.behind ?? false,
+  };
 }
 
 /**
@@ -89,7 +103,7 @@ export async function readLog(
 function readSome(
   em: EntityManager,
   after: Position,
-  limit: number,
+  { limit, bytes }: Required<LogPageLimits>,
   { runs, run_id: runId, workflow_id: workflowId }: LogFilter,
 ): Promise<PageRow[]> {
   const where = new Conditions().add('(e.tx, e.gpos) > (?::xid8, ?::bigint)', after.tx, after.gpos);
@@ -101,23 +115,36 @@ function readSome(
        select s.oldest, coalesce(newest_log_tx() >= s.oldest, false) as behind
          from (select oldest_open_transaction() as oldest) s
      )
-     select now.oldest::text as oldest, now.behind, p.*
+     select now.oldest::text as oldest, now.behind, p.tx::text, p.gpos::text, p.run_id, p.seq, p.type, p.at,
+            p.level, p.task, p.message, p.data, p.run_owner_id, p.run_team_id, p.run_is_child, p.run_is_open,
+            p.workflow_id, p.workflow_name,
+            p.nth = ?::int or p.stored_sum >= ?::bigint or p.size_sum >= ?::bigint as is_full
        from now left join lateral (
-         select e.tx::text as tx, e.gpos::text as gpos, e.run_id, e.seq, e.type, e.at, e.level, e.task,
-                e.message, e.data,
-                r.owner_id as run_owner_id, r.team_id as run_team_id,
-                r.parent_run_id is not null as run_is_child,
-                not r.by_grant and r.team_id is null
-                  or (r.parent_run_id is null or not r.by_grant)
-                     and exists (
-                       select from workflow w where w.id = r.workflow_id and w.visibility = 'public')
-                  as run_is_open, r.workflow_id, r.workflow_name
-           from run_event e join run r on r.id = e.run_id
-          where ${where.sql} and e.tx < now.oldest
-          order by e.tx, e.gpos limit ?
-       ) p on true
-      order by p.tx::bigint, p.gpos::bigint`,
-    [...where.values, limit],
+         select s.*, sum(s.size) over (order by s.tx, s.gpos rows unbounded preceding) as size_sum
+           from (
+             select l.*, octet_length(l.message) + octet_length(l.data::text) as size
+               from (
+                 select e.tx, e.gpos, e.run_id, e.seq, e.type, e.at, e.level, e.task, e.message, e.data,
+                        r.owner_id as run_owner_id, r.team_id as run_team_id,
+                        r.parent_run_id is not null as run_is_child,
+                        not r.by_grant and r.team_id is null
+                          or (r.parent_run_id is null or not r.by_grant)
+                             and exists (
+                               select from workflow w where w.id = r.workflow_id and w.visibility = 'public')
+                          as run_is_open,
+                        r.workflow_id, r.workflow_name, row_number() over page as nth,
+                        pg_column_size(e.message) + pg_column_size(e.data) as stored,
+                        sum(pg_column_size(e.message) + pg_column_size(e.data)) over page as stored_sum
+                   from run_event e join run r on r.id = e.run_id
+                  where ${where.sql} and e.tx < now.oldest
+                 window page as (order by e.tx, e.gpos rows unbounded preceding)
+                  order by e.tx, e.gpos limit ?
+               ) l
+              where l.stored_sum - l.stored < ?::bigint
+           ) s
+       ) p on p.size_sum - p.size < ?::bigint
+      order by p.tx, p.gpos`,
+    [limit, bytes, bytes, ...where.values, limit, bytes, bytes],
   );
 }
 

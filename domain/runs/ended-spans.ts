@@ -3,6 +3,7 @@
  * misses none, whoever ended them, and whichever process was killed.
  */
 import { EVENT, TERMINAL_STATUSES } from '../../contracts/run-events.ts';
+import { shortError } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import type { TracedEvent } from '../events/event-trace.ts';
@@ -151,7 +152,8 @@ async function readPage(em: EntityManager, after: Position): Promise<{ rows: Pag
 
 async function readRuns(em: EntityManager, ids: readonly string[]): Promise<EndedRun[]> {
   const rows = await em.execute<EndedRun[]>(
-    `select r.id as run_id, r.traceparent, r.tracestate, r.workflow_id, r.workflow_name, r.status, r.error,
+    `select r.id as run_id, r.traceparent, r.tracestate, r.workflow_id, r.workflow_name, r.status,
+            ${shortError('r.error')} as error,
             r.retry_of, o.traceparent as retried_traceparent, r.created_at, r.finished_at,
             (select json_agg(${HEARD} order by s.nth)
                from unnest(r.started_by) with ordinality as s (id, nth) join inbound_event i on i.id = s.id
@@ -171,7 +173,8 @@ interface Visit extends TaskVisitRef {
 
 const TASK_COLUMNS = `t.run_id, r.traceparent, r.tracestate, t.reference, t.visit,
   t.name, t.type, t.status, t.attempt,
-  t.agent_id, t.child_run_id, t.hitl_task_id, t.error, t.started_at, t.finished_at,
+  t.agent_id, t.child_run_id, t.hitl_task_id, ${shortError('t.error')} as error,
+  t.started_at, t.finished_at,
   d.traceparent as decision_traceparent,
   case when t.type = 'listen' then (
     select json_agg(${HEARD} order by e.seq)

@@ -2,7 +2,7 @@
  * Queries of runs, their tasks and their logs. All lists use keyset paging without OFFSET or COUNT; runs are
  * listed newest first, log entries oldest first unless they are read from the end.
  */
-import type { ListView } from '../../db/large-fields.ts';
+import { LOG_PAGE_BYTES, type ListView } from '../../db/large-fields.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
@@ -15,6 +15,7 @@ import { seenBy } from '../auth/ownership.ts';
 import { addCreationTimes } from './creation-times.ts';
 import { maySeeInside, maySeeRun, runsSeenBy, shownTo } from './policy.ts';
 import {
+  LISTED_TASK_COLUMNS,
   listedRunColumns,
   RUN_COLUMNS,
   type AsJson,
@@ -146,9 +147,11 @@ export interface TailLimits {
 
 const TAIL_COLUMNS = `
   (select json_agg(t order by t.seq, t.reference)
-     from (select * from run_task where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
+     from (select ${LISTED_TASK_COLUMNS} from run_task
+            where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
   (select json_agg(e order by e.seq)
-     from (select ${EVENT_COLUMNS} from events_before(?::uuid, null, 0, null, null, ?::int)) e) as events`;
+     from (select ${EVENT_COLUMNS} from events_before(
+       ?::uuid, null, 0, null, null, ?::int, ${LOG_PAGE_BYTES})) e) as events`;
 
 const TAIL = new Prepared(`select ${TAIL_COLUMNS}`);
 
@@ -219,10 +222,10 @@ export async function listRunTasks(
   if (reference !== undefined) where.add('reference = ?', reference);
   if (status !== undefined) where.add('status = any(?::text[])', arrayLiteral(status));
   const order = pageOfLog(where, { after: 0, before }, page.after);
-  return em.execute<TaskRow[]>(`select * from run_task where ${where.sql} order by ${order} limit ?`, [
-    ...where.values,
-    page.limit,
-  ]);
+  return em.execute<TaskRow[]>(
+    `select ${LISTED_TASK_COLUMNS} from run_task where ${where.sql} order by ${order} limit ?`,
+    [...where.values, page.limit],
+  );
 }
 
 /** Limits `seq` to a page of a list, newest first if `before` is given. @returns the list's order */
@@ -325,18 +328,28 @@ export interface EventFilter {
 }
 
 const LATER = new Prepared(
-  `select ${EVENT_COLUMNS} from events_after(?::uuid, ?::int, ?::text[], ?::text, ?::int) order by seq`,
+  `select ${EVENT_COLUMNS}, is_full
+     from events_after(?::uuid, ?::int, ?::text[], ?::text, ?::int, ${LOG_PAGE_BYTES})
+    order by seq`,
 );
 const EARLIER = new Prepared(
-  `select ${EVENT_COLUMNS} from events_before(?::uuid, ?::int, ?::int, ?::text[], ?::text, ?::int)
+  `select ${EVENT_COLUMNS}, is_full
+     from events_before(?::uuid, ?::int, ?::int, ?::text[], ?::text, ?::int, ${LOG_PAGE_BYTES})
     order by seq desc`,
 );
 
-/** Oldest first, or newest first before an entry. */
-export async function listEvents(em: EntityManager, runId: string, filter: EventFilter): Promise<EventRow[]> {
+/** An entry in a page; with the last one, `is_full` says that the page ended by number or by size. */
+export type PagedEvent = EventRow & { is_full: boolean };
+
+/** Oldest first, or newest first before an entry; at most `limit`, and fewer if they are large. */
+export async function listEvents(
+  em: EntityManager,
+  runId: string,
+  filter: EventFilter,
+): Promise<PagedEvent[]> {
   const { after, before, cursor, limit } = filter;
   const kept = [filter.levels ? arrayLiteral(filter.levels) : null, filter.task ?? null, limit];
   return before === undefined
-    ? LATER.execute<EventRow>(em, [runId, cursor ?? after, ...kept])
-    : EARLIER.execute<EventRow>(em, [runId, cursor ?? before, after, ...kept]);
+    ? LATER.execute<PagedEvent>(em, [runId, cursor ?? after, ...kept])
+    : EARLIER.execute<PagedEvent>(em, [runId, cursor ?? before, after, ...kept]);
 }

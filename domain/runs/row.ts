@@ -1,4 +1,4 @@
-import { listedColumns, type ListView } from '../../db/large-fields.ts';
+import { listedColumns, shortError, type ListView } from '../../db/large-fields.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import type { RunStatus, WaitingOn } from '../../contracts/run-events.ts';
 
@@ -123,6 +123,11 @@ export interface TaskRow {
   /** The indexes of the items of `call: map` around it, outermost first. */
   items: number[] | null;
 }
+
+/** In a list: the texts of a large error are cut. */
+export const LISTED_TASK_COLUMNS = `run_id, reference, seq, visit, name, type, status, attempt, started_at,
+  finished_at, agent_id, agent_version, hitl_task_id, child_run_id, usage, items,
+  ${shortError('error')} as error`;
 
 export interface EventRow {
   seq: number;

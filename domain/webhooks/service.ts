@@ -217,10 +217,11 @@ export async function redeliver(em: EntityManager, webhook: Webhook, deliveryId:
 }
 
 const MOST_REDELIVERED = 1_000;
+const MOST_REDELIVERED_BYTES = 16 * 1024 * 1024;
 
 /**
- * Queues again all deliveries that failed since then and were not sent again yet, oldest first, at most
- * `MOST_REDELIVERED`.
+ * Queues again the deliveries that failed since then and were not sent again yet, oldest first, at most
+ * `MOST_REDELIVERED`; the last of them is the one that brings the bodies to `MOST_REDELIVERED_BYTES`.
  */
 export async function redeliverFailed(
   em: EntityManager,
@@ -229,15 +230,21 @@ export async function redeliverFailed(
 ): Promise<{ count: number; due: boolean }> {
   mustBeActive(webhook);
   const rows = await em.execute<DeliveryRow[]>(
-    `select d.id, d.message_id, d.type, d.content_type, d.body, d.run_id, d.seq, d.redelivery_of
-       from delivery d
-      where d.target_id = ? and d.status = 'failed' and d.redelivery_of is null
-        and d.created_at >= coalesce(?::timestamptz, '-infinity')
-        and not exists (select 1 from delivery n
-                         where n.target_id = d.target_id and n.redelivery_of = d.id
-                           and n.status <> 'failed')
-      order by d.ord limit ?`,
-    [webhook.id, since?.toISOString() ?? null, MOST_REDELIVERED],
+    `select f.id, f.message_id, f.type, f.content_type, f.body, f.run_id, f.seq, f.redelivery_of
+       from (
+         select d.*, octet_length(d.body) as size,
+                sum(octet_length(d.body)) over (order by d.ord rows unbounded preceding) as size_sum
+           from delivery d
+          where d.target_id = ? and d.status = 'failed' and d.redelivery_of is null
+            and d.created_at >= coalesce(?::timestamptz, '-infinity')
+            and not exists (select 1 from delivery n
+                             where n.target_id = d.target_id and n.redelivery_of = d.id
+                               and n.status <> 'failed')
+          order by d.ord limit ?
+       ) f
+      where f.size_sum - f.size < ?
+      order by f.ord`,
+    [webhook.id, since?.toISOString() ?? null, MOST_REDELIVERED, MOST_REDELIVERED_BYTES],
   );
   const { ids, due } = await enqueueAgain(em, webhook.id, rows);
   return { count: ids.length, due };

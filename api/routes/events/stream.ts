@@ -133,11 +133,15 @@ async function readPage(
   filter: LogFilter = {},
 ): Promise<Page & { behind: boolean }> {
   const em = deps.orm.em.fork();
-  const { events, oldestOpenTx, behind } = await readLog(em, after, { ...filter, limit: BATCH });
+  const {
+    events,
+    isFull: more,
+    oldestOpenTx,
+    behind,
+  } = await readLog(em, after, { ...filter, limit: BATCH });
   const audiences = await taskAudiences(em, events);
   const entries = events.map((event) => entryOf(event, audiences, deps.env.BASE_URL));
   const last = entries.at(-1)?.place ?? after;
-  const more = events.length === BATCH;
   return {
     entries,
     reached: more ? last : latest(last, positionBefore(oldestOpenTx)),

@@ -16,6 +16,7 @@ import {
   listRuns,
   listRunTasks,
   listTaskGroups,
+  type PagedEvent,
 } from '../../../domain/runs/queries.ts';
 import { healWorkflow, mayHeal } from '../../../domain/marketplace/heal.ts';
 import { getStartable } from '../../../domain/runs/runnable.ts';
@@ -28,7 +29,7 @@ import type { AppDeps } from '../../deps.ts';
 import { preferredWaitSeconds } from '../../conditional.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
-import { byId, orderBy, readPage } from '../../paging.ts';
+import { byId, orderBy, readPage, type ListOrder } from '../../paging.ts';
 import {
   emptyBody,
   idParams,
@@ -78,6 +79,7 @@ const MAX_REFERENCE = 2000;
 /** The largest integer of a column. */
 const MAX_INT = 2 ** 31 - 1;
 const bySeq = orderBy<{ seq: number }, number>(z.int32(), ({ seq }) => seq);
+const ofLog: ListOrder<PagedEvent, number> = { ...bySeq, isCutAfter: ({ is_full: isFull }) => isFull };
 
 /** One or more words in a query parameter. */
 function listOf<T extends z.ZodType<string, string>>(word: T) {
@@ -354,7 +356,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       errors: [404],
       async handler(c) {
         const run = await getRunInside(c.em, c.actor, c.params.id);
-        const { items, headers } = await readPage(c, bySeq, (page, { level, task, after, before }) =>
+        const { items, headers } = await readPage(c, ofLog, (page, { level, task, after, before }) =>
           listEvents(c.em, run.id, {
             after: after ?? 0,
             before,

@@ -89,7 +89,7 @@ async function readPage(
     const text = `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(presentEvent(event))}\n\n`;
     return { place: event.seq, size: text.length, text };
   });
-  const more = rows.length === BATCH;
+  const more = rows.at(-1)?.is_full === true;
   return {
     entries,
     more,

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 
-import type { DeliveryRow } from '../../../domain/delivery/outbox.ts';
+import type { ListedDelivery } from '../../../domain/delivery/outbox.ts';
 import type { Webhook } from '../../../domain/webhooks/service.ts';
 import { personName } from '../../person-names.ts';
 import { timestamp, uuid } from '../../schemas.ts';
@@ -88,7 +88,7 @@ export function presentWebhook(webhook: Webhook): z.input<typeof webhookRecord> 
   };
 }
 
-export function presentDelivery(row: DeliveryRow): z.input<typeof deliveryRecord> {
+export function presentDelivery(row: ListedDelivery): z.input<typeof deliveryRecord> {
   const {
     id,
     target_id,

@@ -308,7 +308,8 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'redeliverFailedWebhookDeliveries',
       summary: 'Redeliver failed deliveries',
       description:
-        'Resends deliveries that were given up and have not arrived since, oldest first, at most 1,000.',
+        'Resends deliveries that were given up and have not arrived since, oldest first, at most 1,000 and ' +
+        '16 MiB; `redelivered` is their number, and another call goes on.',
       tags,
       role: 'approver',
       inTeams: true,

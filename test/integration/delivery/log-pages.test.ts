@@ -27,7 +27,7 @@ const MONTHS = 12;
 /** The page's beginning and the newest event are looked for in each partition. */
 const PARTITIONS_BUFFERS = 2 * 3 * (MONTHS + 4);
 const START = { tx: '0', gpos: '-1' };
-const PAGE = 'explain (analyze, buffers, format json) select * from read_log($1, $2, 20)';
+const PAGE = 'explain (analyze, buffers, format json) select * from read_log($1, $2, 20, 4194304)';
 
 let database: TestDatabase;
 let app: TestApp;
@@ -73,8 +73,8 @@ test('a page reads little, wherever it begins, once it is planned', async () => 
 
 test.each([
   ['log_data($1, $2)', 'event:1'],
-  ['(select count(*) from events_after($1, 0, null, null, $2::int))', '5'],
-  ['(select count(*) from events_before($1, null, 0, null, null, $2::int))', '5'],
+  ['(select count(*) from events_after($1, 0, null, null, $2::int, 4194304))', '5'],
+  ['(select count(*) from events_before($1, null, 0, null, null, $2::int, 4194304))', '5'],
 ])('%s reads one partition, once it is planned', async (call, value) => {
   const buffers = async (): Promise<number> => {
     const { rows } = await client.query(`explain (analyze, buffers, format json) select ${call}`, [
@@ -86,6 +86,34 @@ test.each([
   };
   await buffers();
   expect(await buffers()).toBeLessThan(10);
+});
+
+test('a page that ends by its size reads no large entries after its last one', async () => {
+  await client.query('begin');
+  await client.query(
+    `insert into run_event (run_id, seq, key, type, at, level, message, data)
+     select $1, 1000 + n, 'large:' || n, 'x', now(), 'info', '',
+            (select json_agg(md5(random()::text)) from generate_series(1, 10000) where n > 0)
+       from generate_series(1, 20) n`,
+    [run],
+  );
+  for (const call of [
+    'events_after($1, 1000, null, null, 20, $2)',
+    'events_before($1, null, 0, null, null, 20, $2)',
+  ]) {
+    const buffers = async (bytes: number): Promise<number> => {
+      const { rows } = await client.query(
+        `explain (analyze, buffers, format json) select sum(length(data::text)) from ${call}`,
+        [run, bytes],
+      );
+      const { Plan: plan } = rows[0]['QUERY PLAN'][0];
+      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+    };
+    await buffers(1);
+    const [one, all] = [await buffers(1), await buffers(1e9)];
+    expect(one).toBeLessThan(all / 10);
+  }
+  await client.query('rollback');
 });
 
 test('log_after finds the first event after a position in all partitions', async () => {
