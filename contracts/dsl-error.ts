@@ -72,6 +72,24 @@ export function sameErrorType(a: string, b: string): boolean {
   return name !== null && name === standardErrorName(b);
 }
 
+/** Characters of the texts of an error in a run's log; the run itself has the whole error. */
+const MAX_LOGGED_DETAIL = 8 * 1024;
+const MAX_LOGGED_TEXT = 2 * 1024;
+
+/** The error with its texts cut as in a run's log; the same object if none is too long. */
+export function loggedError(error: DslError): DslError {
+  const cut = (text: string, length: number): string =>
+    text.length <= length ? text : `${text.slice(0, length).replace(/[\ud800-\udbff]$/, '')}…`;
+  const shortened = Object.fromEntries(
+    Object.entries(error).map(([name, value]: [string, unknown]) => [
+      name,
+      typeof value === 'string' ? cut(value, name === 'detail' ? MAX_LOGGED_DETAIL : MAX_LOGGED_TEXT) : value,
+    ]),
+  );
+  const isShort = Object.entries(error).every(([name, value]) => shortened[name] === value);
+  return isShort ? error : { ...error, ...shortened };
+}
+
 /** A standard error; `status` and `title` default to the standard's. */
 export function standardError(
   name: StandardErrorName,

@@ -24,7 +24,7 @@ import {
   type WaitingOn,
 } from '../contracts/run-events.ts';
 import { runSignal, runStatusQuery, SEARCH_ATTRIBUTES, type RunArgs } from '../contracts/temporal.ts';
-import { standardError, type DslError } from '../contracts/dsl-error.ts';
+import { loggedError, standardError, type DslError } from '../contracts/dsl-error.ts';
 import { endExecution } from './end-execution.ts';
 import { closing, writing } from './interpreter/activities.ts';
 import { countSizes } from './interpreter/effort.ts';
@@ -243,7 +243,7 @@ function endEvent(execution: Execution, end: RunEnd): NewRunEvent {
         data: { name, cancelledAt: at },
       });
     case 'faulted': {
-      const error = end.error ?? standardError('runtime', 'unknown');
+      const error = loggedError(end.error ?? standardError('runtime', 'unknown'));
       return execution.event(EVENT.runFaulted, 'ended', LOG_TEXT.runFaulted.byError(error), {
         level: 'error',
         data: { name, faultedAt: at, error },

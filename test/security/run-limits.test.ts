@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { registeredAgent } from '../support/agent-body.ts';
 import { startServer, type TestServer } from '../support/http-server.ts';
-import { runToEnd, startRun, startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
+import {
+  endOf,
+  runToEnd,
+  startRun,
+  startTestPlatform,
+  until,
+  type TestPlatform,
+} from '../support/platform.ts';
+import { readLog } from '../support/run-log.ts';
 import type { Client } from '../support/app.ts';
 import { httpTask } from '../support/definitions.ts';
 
@@ -235,4 +243,62 @@ test('the backlog of one owner does not delay the runs of another', async () => 
     (count) => count === 0,
   );
   await slow.close();
+});
+
+const MEBI = 1024 * 1024;
+
+test('an event has at most as many characters as POST /events takes; a larger one faults', async () => {
+  const builder = await newBuilder('announcer');
+  const emitting = (times: number) => ({
+    do: [
+      {
+        tell: {
+          emit: {
+            event: { with: { type: 'com.example.told', data: Array<string>(times).fill('${ .text }') } },
+          },
+        },
+      },
+      { done: { set: { done: true } } },
+    ],
+  });
+  const input = { text: 'x'.repeat(MEBI - 1_000) };
+  const small = await startRun(builder, emitting(2), input);
+  const large = await startRun(builder, emitting(3), input);
+  expect((await endOf(builder, small))['output']).toEqual({ done: true });
+  const { error } = await endOf(builder, large);
+  expect(error).toMatchObject({
+    status: 500,
+    detail: `limit exceeded: the event has more than ${2 * MEBI} characters of JSON`,
+    instance: '/do/0/tell',
+  });
+  expect(JSON.stringify(await readLog(builder, large['id'])).length).toBeLessThan(20_000);
+});
+
+test('the log has the beginning of a long error, at each level around it, and the run has all', async () => {
+  const builder = await newBuilder('raiser');
+  const raise = {
+    raise: {
+      error: { type: 'https://example.com/broken', status: 500, title: 'Broken', detail: '${ .text }' },
+    },
+  };
+  let nested: object = { inner: raise };
+  for (let depth = 0; depth < 15; depth++) nested = { [`level${depth}`]: { do: [nested] } };
+  const retry = { limit: { attempt: { count: 1 } } };
+  const definition = {
+    do: [{ guarded: { try: [nested], catch: { retry, do: [{ go: { set: '${ . }' } }] } } }, { last: raise }],
+  };
+  const text = 'd'.repeat(MEBI);
+  const run = await endOf(builder, await startRun(builder, definition, { text }));
+  expect(run['status']).toBe('faulted');
+  expect(run['error'].detail).toBe(text);
+  const log = await readLog(builder, run['id']);
+  const errors = log.filter(({ data }) => data['error'] !== undefined);
+  // Two attempts of 16 tasks, one retry, the last task and the run.
+  expect(errors).toHaveLength(2 * 16 + 1 + 1 + 1);
+  for (const { message, data } of errors) {
+    expect(data['error']).toMatchObject({ status: 500, detail: `${'d'.repeat(8_192)}…` });
+    expect(message.length).toBeLessThan(8_300);
+  }
+  const single = await builder.get(`/runs/${run['id']}/tasks/${encodeURIComponent('/do/1/last')}`);
+  expect(single.body.error.detail).toHaveLength(8_193);
 });

@@ -4,6 +4,7 @@ export interface RunEvent {
   seq: number;
   type: string;
   task: string | null;
+  message: string;
   data: Record<string, unknown>;
 }
 

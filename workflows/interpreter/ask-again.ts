@@ -16,6 +16,7 @@ import {
   type Mark,
   type Question,
 } from './functions/ask-person.ts';
+import { loggedFault } from './logged-fault.ts';
 import { preview } from './preview.ts';
 import { sameJson } from './same-json.ts';
 import type { HumanFrame, RunState } from './state.ts';
@@ -116,7 +117,8 @@ function logCompleted(execution: Execution, task: Task, answer: Answer): void {
   );
 }
 
-function logFaulted(execution: Execution, task: Task, { message, error }: DslFault): void {
+function logFaulted(execution: Execution, task: Task, fault: DslFault): void {
+  const { message, error } = loggedFault(fault);
   const { name } = task;
   execution.journal.add(
     execution.taskEvent(task, EVENT.taskFaulted, 'faulted', LOG_TEXT.taskFaulted(name, message), {

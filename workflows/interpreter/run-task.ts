@@ -16,6 +16,7 @@ import { RUNTIME, type Env, type Execution, type Outcome, type Task } from './ex
 import { readsSecrets } from '../../language/definition/reads-secrets.ts';
 import { extensionsOf } from './extensions.ts';
 import { DslFault, fault } from './fault.ts';
+import { loggedFault } from './logged-fault.ts';
 import type { Frame } from './state.ts';
 import { preview } from './preview.ts';
 import { bounded, boundedRun } from './size.ts';
@@ -201,9 +202,9 @@ function logCancelled(execution: Execution, task: Task): void {
 }
 
 function logFaulted(execution: Execution, task: Task, fault: DslFault): void {
-  const { message, error } = fault;
+  const { message, error } = loggedFault(fault);
   // Tasks around it fault with the same error.
-  const spent = error.instance === task.ref ? fault.spent : {};
+  const spent = fault.error.instance === task.ref ? fault.spent : {};
   const { name } = task;
   execution.journal.add(
     execution.taskEvent(task, EVENT.taskFaulted, 'faulted', LOG_TEXT.taskFaulted(name, message), {

@@ -1,3 +1,4 @@
+import { patched } from '@temporalio/workflow';
 import { readClock } from '../clock.ts';
 import type { EmitTask } from '../../../language/definition/model.ts';
 import { LOG_TEXT } from '../../../contracts/log-texts.ts';
@@ -6,6 +7,10 @@ import { resolve, type At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
 import { workflowUuid } from '../ids.ts';
+import { sizeOf } from '../size.ts';
+
+/** In characters of JSON, approximately: as many as `POST /events` takes bytes. */
+const MAX_EVENT_SIZE = 2 * 1024 * 1024;
 
 /** RFC 3339. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
@@ -38,6 +43,13 @@ export function runEmit(
     ...(hasData ? { data } : {}),
   };
   if (typeof event['type'] !== 'string') throw fault('validation', 'The event has no type', task.ref);
+  // Runs that emitted more before go on after that.
+  if (sizeOf(event) > MAX_EVENT_SIZE && patched('event-size'))
+    throw fault(
+      'runtime',
+      `limit exceeded: the event has more than ${MAX_EVENT_SIZE} characters of JSON`,
+      task.ref,
+    );
   execution.journal.add(
     execution.taskEvent(
       task,

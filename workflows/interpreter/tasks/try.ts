@@ -8,6 +8,7 @@ import type { Execution, Outcome, Task } from '../execution.ts';
 import { readClock } from '../clock.ts';
 import { throwIfCancelled } from '../cancellation.ts';
 import { DslFault, fault, RunLimitFault } from '../fault.ts';
+import { loggedFault } from '../logged-fault.ts';
 import { pointer } from '../pointer.ts';
 import { listFrame, runList, type ListResult } from '../run-list.ts';
 import { toMs, withDeadline } from '../run-task.ts';
@@ -103,19 +104,20 @@ function handle(
     delete frame.list;
     delete frame.deadline;
     task.env.scope.context = frame.context;
+    const logged = loggedFault(error);
     execution.journal.add(
       execution.taskEvent(
         task,
         EVENT.taskRetried,
         `retried:${frame.attempt}`,
-        LOG_TEXT.taskRetried(task.name, frame.attempt, error.message),
+        LOG_TEXT.taskRetried(task.name, frame.attempt, logged.message),
         {
           level: 'warn',
           data: {
             name: task.name,
             attempt: frame.attempt,
             retriedAt: new Date(retryAt).toISOString(),
-            error: error.error,
+            error: logged.error,
           },
         },
       ),
