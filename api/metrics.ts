@@ -129,6 +129,35 @@ function showExpiry(registers: Registry[], certificates: readonly WatchedCertifi
   for (const { setting, expiresAt } of certificates) expiry.set({ setting }, expiresAt.getTime() / 1_000);
 }
 
+/** Of the oldest that waits: name, help and figure. */
+const AGES: readonly [name: string, help: string, ageIn: (figures: Figures) => number][] = [
+  [
+    'delivery_lag_seconds',
+    'Age of the oldest due delivery that no worker has picked up',
+    (figures) => figures.deliveryLagSeconds,
+  ],
+  [
+    'reconciler_lag_seconds',
+    'Age of the oldest due start or signal that Temporal has not received',
+    (figures) => figures.reconcilerLagSeconds,
+  ],
+  [
+    'inbound_event_lag_seconds',
+    'Age of the oldest event from outside that was not matched with listeners',
+    (figures) => figures.inboundLagSeconds,
+  ],
+  [
+    'notification_lag_seconds',
+    'How long the oldest mail or chat message about a human task has been due',
+    (figures) => figures.notificationLagSeconds,
+  ],
+  [
+    'audit_unsealed_seconds',
+    'Age of the oldest entry of the audit log that no seal covers',
+    (figures) => figures.auditUnsealedSeconds,
+  ],
+];
+
 function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name: `cadenza_${name}`, help, labelNames, registers });
@@ -148,27 +177,12 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
     'Deliveries to webhooks and push receivers that are pending or were given up',
     ['status'],
   );
-  const deliveryLag = gauge(
-    'delivery_lag_seconds',
-    'Age of the oldest due delivery that no worker has picked up',
-  );
-  const reconcilerLag = gauge(
-    'reconciler_lag_seconds',
-    'Age of the oldest due start or signal that Temporal has not received',
-  );
-  const inboundLag = gauge(
-    'inbound_event_lag_seconds',
-    'Age of the oldest event from outside that was not matched with listeners',
-  );
-  const notificationLag = gauge(
-    'notification_lag_seconds',
-    'How long the oldest mail or chat message about a human task has been due',
-  );
+  const ages = AGES.map(([name, help, ageIn]) => ({ metric: gauge(name, help), ageIn }));
   const labelled = [runs, humanTasks, deliveries];
   const stuck = gauge('runs_stuck', 'Stuck runs, whose workflow tasks fail repeatedly');
   const circuits = gauge('agent_circuits_open', 'Agents whose circuit breaker is open or half open');
   const ofTasks = [overdue, undecidable];
-  const single = [stuck, circuits, ...ofTasks, deliveryLag, reconcilerLag, inboundLag, notificationLag];
+  const single = [stuck, circuits, ...ofTasks, ...ages.map(({ metric }) => metric)];
   return (figures) => {
     up.set(figures ? 1 : 0);
     for (const metric of labelled) metric.reset();
@@ -182,10 +196,7 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
     overdue.set(figures.humanTasksOverdue);
     undecidable.set(figures.humanTasksUndecidable);
     for (const [status, count] of Object.entries(figures.deliveries)) deliveries.set({ status }, count);
-    deliveryLag.set(figures.deliveryLagSeconds);
-    reconcilerLag.set(figures.reconcilerLagSeconds);
-    inboundLag.set(figures.inboundLagSeconds);
-    notificationLag.set(figures.notificationLagSeconds);
+    for (const { metric, ageIn } of ages) metric.set(ageIn(figures));
   };
 }
 

@@ -111,9 +111,25 @@ async function sealOnce(em: EntityManager): Promise<{ head: SealHead; isFull: bo
   return { head: { no: seal.no, hash: hash.toString('hex') }, isFull };
 }
 
+/** How long the oldest entry has been waiting for a seal, in seconds; 0 if none waits. */
+export async function unsealedSeconds(em: EntityManager): Promise<number> {
+  const { from, newest, floor } = await nextRange(em, await lastSeal(em));
+  const [row] = await em.execute<{ age: number }[]>(
+    `select greatest(extract(epoch from clock_timestamp() - e.at), 0)::float8 as age
+       from audit_entry e
+      where e.tx >= ?::xid8 and e.tx < ?::xid8 and e.id > ?::bigint
+      order by e.tx, e.id limit 1`,
+    [from, newest, floor],
+  );
+  return row?.age ?? 0;
+}
+
 interface Range {
   from: string;
+  /** What is below is complete. */
   horizon: string;
+  /** Above all that was committed. */
+  newest: string;
   floor: string;
 }
 
@@ -123,19 +139,27 @@ interface Range {
  * apart by its ids, which go on.
  */
 async function nextRange(em: EntityManager, last: Seal | null): Promise<Range> {
-  const [now] = await em.execute<{ horizon: string; newest: string; remainder: boolean }[]>(
+  const [now] = await em.execute<{ horizon: string; newest: string }[]>(
     `select oldest_open_transaction()::text as horizon,
-            pg_snapshot_xmax(pg_current_snapshot())::text as newest,
-            exists (select 1 from audit_entry e where e.tx >= ?::xid8 and e.id > ?::bigint) as remainder`,
-    [last?.to_tx ?? '0', last?.floor_id ?? '0'],
+            pg_snapshot_xmax(pg_current_snapshot())::text as newest`,
   );
-  const { horizon = '0', newest = '0', remainder = false } = now ?? {};
-  if (last === null) return { from: '0', horizon, floor: '0' };
+  const { horizon = '0', newest = '0' } = now ?? {};
+  if (last === null) return { from: '0', horizon, newest, floor: '0' };
   // The horizon alone may step back, when a transaction of another database on this server counts again.
   const isSameServer = BigInt(newest) >= BigInt(last.to_tx);
-  if (isSameServer) return { from: last.to_tx, horizon, floor: last.floor_id };
-  if (remainder) return { from: last.to_tx, horizon: MAX_TX, floor: last.floor_id };
-  return { from: '0', horizon, floor: await newestSealedId(em) };
+  if (isSameServer) return { from: last.to_tx, horizon, newest, floor: last.floor_id };
+  if (await hasRemainder(em, last))
+    return { from: last.to_tx, horizon: MAX_TX, newest: MAX_TX, floor: last.floor_id };
+  return { from: '0', horizon, newest, floor: await newestSealedId(em) };
+}
+
+/** Whether entries of the former server are left. */
+async function hasRemainder(em: EntityManager, { to_tx: to, floor_id: floor }: Seal): Promise<boolean> {
+  const [row] = await em.execute<{ found: boolean }[]>(
+    'select exists (select 1 from audit_entry e where e.tx >= ?::xid8 and e.id > ?::bigint) as found',
+    [to, floor],
+  );
+  return row?.found === true;
 }
 
 /** Ids do not follow the order of transactions, so the last seal need not have it. */

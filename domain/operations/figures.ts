@@ -2,6 +2,7 @@
 import { UNDECIDED } from '../../contracts/hitl.ts';
 import { isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { unsealedSeconds } from '../audit/seal.ts';
 import { countUndecidable } from '../notifications/undecidable.ts';
 import { countStuckRuns } from '../runs/stuck.ts';
 import { readDayFigures, type DayFigures } from './day-figures.ts';
@@ -28,6 +29,8 @@ export interface Figures {
   inboundLagSeconds: number;
   /** How long the oldest mail or chat message about a human task has been due; 0 if none is. */
   notificationLagSeconds: number;
+  /** How long the oldest entry of the audit log has been waiting for a seal; 0 if none does. */
+  auditUnsealedSeconds: number;
   day: DayFigures;
 }
 
@@ -87,5 +90,6 @@ export async function readFigures(em: EntityManager, labels: number): Promise<Fi
     reconcilerLagSeconds: row?.reconciler_lag ?? 0,
     inboundLagSeconds: row?.inbound_lag ?? 0,
     notificationLagSeconds: row?.notification_lag ?? 0,
+    auditUnsealedSeconds: await unsealedSeconds(em),
   };
 }

@@ -2,12 +2,20 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { endpoint } from '../../../api/endpoint.ts';
 import { pruneAudit } from '../../../domain/audit/prune.ts';
-import { FIRST_HASH, hashOfLines, hashOfSeal, LINE, sealAudit } from '../../../domain/audit/seal.ts';
+import {
+  FIRST_HASH,
+  hashOfLines,
+  hashOfSeal,
+  LINE,
+  sealAudit,
+  unsealedSeconds,
+} from '../../../domain/audit/seal.ts';
 import { verifyAudit } from '../../../domain/audit/verify.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../../../domain/audit/write.ts';
 import { conflict } from '../../../domain/errors.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { explainAll, keepStatements } from '../../support/plans.ts';
 
 let app: TestApp;
 let admin: Client;
@@ -175,6 +183,8 @@ test('an open transaction holds its entries back from the seal, and nobody waits
   await writeAudit(fork(), SYSTEM_ORIGIN, { action: 'fast' });
   await sealAudit(fork);
   expect(await check()).toMatchObject({ ok: true, unsealed: 1 });
+  // Which no seal covers although it is committed.
+  expect(await unsealedSeconds(fork())).toBeGreaterThan(0);
   end();
   await slow;
   await sealAudit(fork);
@@ -250,13 +260,17 @@ describe('a database of its own', () => {
     await own().execute(
       `insert into audit_entry (tx, at, action, outcome, credential, via)
        values (?::xid8, now() - interval '41 days', 'sealed', 'done', 'none', 'system'),
-              (?::xid8, now(), 'left', 'done', 'none', 'system')`,
+              (?::xid8, now() - interval '2 hours', 'left', 'done', 'none', 'system')`,
       ['900', former],
     );
     await sealByHand(former);
+    expect(await unsealedSeconds(own())).toBeGreaterThan(7_000);
     await sealAudit(own);
+    expect(await unsealedSeconds(own())).toBe(0);
     await write('later');
+    expect(await unsealedSeconds(own())).toBeGreaterThan(0);
     await sealAudit(own);
+    expect(await unsealedSeconds(own())).toBe(0);
     expect(await checkOwn()).toMatchObject({ ok: true, problems: [], seals: 3, entries: 3, unsealed: 0 });
     await write('later still');
     expect(await checkOwn()).toMatchObject({ ok: true, unsealed: 1 });
@@ -292,6 +306,29 @@ describe('a database of its own', () => {
       'select max(to_tx::text::bigint)::text as last from audit_seal',
     );
     expect(Number(last)).toBeLessThan(Number(next) + 1_000);
+  });
+
+  test('says how long its oldest entry has been waiting for a seal, by one look at the index', async () => {
+    const insert = (count: number, age: string) =>
+      own().execute(
+        `insert into audit_entry (at, action, outcome, credential, via)
+         select now() - ?::interval, 'many', 'done', 'none', 'system' from generate_series(1, ?::int)`,
+        [age, count],
+      );
+    await sealAudit(own);
+    expect(await unsealedSeconds(own())).toBe(0);
+    await insert(20_000, '3 days');
+    await sealAudit(own);
+    expect(await unsealedSeconds(own())).toBe(0);
+    await insert(1, '90 minutes');
+    await insert(5_000, '30 minutes');
+    await own().execute('analyze audit_entry');
+    const statements = await keepStatements(other.orm)(() => unsealedSeconds(own()));
+    expect(await explainAll(other.orm, statements, ['audit_entry'])).toEqual({ scanned: [], read: 1 });
+    const { body } = await (await other.as('admin')).get('/metrics');
+    const [, seconds] = /^cadenza_audit_unsealed_seconds (\S+)$/m.exec(body) ?? [];
+    expect(Number(seconds)).toBeGreaterThanOrEqual(5_400);
+    expect(Number(seconds)).toBeLessThan(7_200);
   });
 
   test('seals a transaction with many entries as a whole', async () => {

@@ -288,15 +288,49 @@ describe('monitoring', () => {
     expect(read('docs/operations.md')).toContain('GRAFANA_ADMIN_PASSWORD=$(openssl rand -hex 16)');
   });
 
-  test('the dashboard shows every metric that docs/monitoring.md advises to alert on', () => {
+  const METRIC = /\b(?:cadenza|nodejs|temporal_worker)_\w+/g;
+  const metricsIn = (source: string): string[] => [...new Set(source.match(METRIC))].toSorted();
+  const { groups } = parse(read('docker/alerts.yml')) as {
+    groups: { rules: { alert: string; expr: string }[] }[];
+  };
+  const rules = groups.flatMap((group) => group.rules);
+
+  test('rules and dashboard have every metric that the documents advise to alert on', () => {
     const worth =
       read('docs/monitoring.md')
         .split(/^## /m)
         .find((section) => section.startsWith('Choose alerts')) ?? '';
-    const names = [...worth.matchAll(/`((?:cadenza|nodejs)_\w+)/g)].map(([, name = '']) => name);
+    const advised = [...read('docs/operations.md').matchAll(/alert on\s+`([^`]+)`/g)];
+    const conditions = advised.map(([, condition = '']) => condition);
+    expect(conditions).toHaveLength(1);
+    expect(rules.map(({ expr }) => expr)).toEqual(expect.arrayContaining(conditions));
+    const names = metricsIn(`${worth} ${conditions.join(' ')}`);
     expect(names).toContain('cadenza_runs_stuck');
-    const shown = read('docker/grafana/cadenza.json');
+    const ofRules = metricsIn(rules.map(({ expr }) => expr).join(' '));
+    expect(names.filter((name) => !ofRules.includes(name))).toEqual([]);
+    const shown = metricsIn(read('docker/grafana/cadenza.json'));
     expect(names.filter((name) => !shown.includes(name))).toEqual([]);
+  });
+
+  // test/engines/alerts.test.ts runs them.
+  test('each alert has a case in which it fires, and its metrics one in which nothing is wrong', () => {
+    const { tests } = parse(read('docker/alerts.test.yml')) as {
+      tests: {
+        input_series: { series: string }[];
+        promql_expr_test: { expr: string; exp_samples: { labels: string }[] }[];
+      }[];
+    };
+    const firing = tests
+      .flatMap(({ promql_expr_test: expressions }) => expressions)
+      .flatMap(({ exp_samples: samples }) => samples)
+      .map(({ labels }) => /alertname="(\w+)",alertstate="firing"/.exec(labels)?.[1]);
+    expect([...new Set(firing)].toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
+    const [normal] = tests;
+    const given = metricsIn(normal?.input_series.map(({ series }) => series).join(' ') ?? '');
+    expect(given).toEqual(metricsIn(rules.map(({ expr }) => expr).join(' ')));
+    expect(normal?.promql_expr_test.map(({ expr, exp_samples: samples }) => [expr, samples])).toEqual(
+      [1, 2, 3].map(() => ['ALERTS', []]),
+    );
   });
 });
 
