@@ -102,7 +102,8 @@ async function repeatSignals(deps: DispatchDeps, options: PassOptions, inTime: I
         sent += length;
         options.heartbeat();
       });
-    } while (taken.length === BATCH && inTime());
+      // A batch of large signals has fewer.
+    } while (taken.length > 0 && inTime());
   }
   return sent;
 }

@@ -70,6 +70,24 @@ export async function readSignals(em: EntityManager, ids: string[]): Promise<Ope
   return rows.map(toOpenSignal);
 }
 
+/** Of the signals that are repeated at once: that of a child's end has the child's whole error. */
+const MAX_PAYLOAD_BYTES = 16 * 1024 * 1024;
+
+/**
+ * SQL: the ids of the first rows, up to the one that brings their payloads to the bound. `due` selects `id`,
+ * `next_at` and `payload`. Sizes as stored, which need no reading, bound what is read to know the others.
+ */
+const ofLimitedSize = (due: string): string => `
+  select s.id
+    from (select m.*, sum(m.size) over (order by m.next_at, m.id rows unbounded preceding) as size_sum
+            from (select f.*, octet_length(f.payload::text) as size
+                    from (select d.*, pg_column_size(d.payload) as stored,
+                                 sum(pg_column_size(d.payload))
+                                   over (order by d.next_at, d.id rows unbounded preceding) as stored_sum
+                            from (${due}) d) f
+                   where f.stored_sum - f.stored < ${MAX_PAYLOAD_BYTES}) m) s
+   where s.size_sum - s.size < ${MAX_PAYLOAD_BYTES}`;
+
 /**
  * Signals that are due to be repeated. Each is postponed by a doubling pause of 10 s to 10 min, so that other
  * processes do not send it too. Signals of runs that have not started yet are skipped.
@@ -80,11 +98,11 @@ export async function takeDueSignals(em: EntityManager, limit: number): Promise<
         set attempts = s.attempts + 1,
             next_at = clock_timestamp()
               + least(interval '10 minutes', interval '10 seconds' * power(2, least(s.attempts, 10)))
-      where s.id in (
-        select i.id from run_signal i join run r on r.id = i.run_id
+      where s.id in (${ofLimitedSize(`
+        select i.id, i.next_at, i.payload from run_signal i join run r on r.id = i.run_id
          where i.received_at is null and i.next_at <= clock_timestamp() - interval '5 seconds'
            and r.status <> 'pending'
-         order by i.next_at limit ? for update of i skip locked)
+         order by i.next_at limit ? for update of i skip locked`)})
      returning s.id, s.run_id, s.kind, s.payload`,
     [limit],
   );
@@ -131,10 +149,10 @@ export async function takeUnappliedSignals(em: EntityManager, limit: number): Pr
         set attempts = s.attempts + 1,
             next_at = clock_timestamp()
               + least(interval '10 minutes', interval '10 seconds' * power(2, least(s.attempts, 10)))
-      where s.id in (
-        select i.id from run_signal i
+      where s.id in (${ofLimitedSize(`
+        select i.id, i.next_at, i.payload from run_signal i
          where i.id in (select id from unapplied) and i.next_at <= clock_timestamp()
-         order by i.next_at limit ? for update of i skip locked)
+         order by i.next_at limit ? for update of i skip locked`)})
      returning s.id, s.run_id, s.kind, s.payload`,
     [limit],
   );

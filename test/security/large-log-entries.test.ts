@@ -12,6 +12,7 @@ import { readLog, startOfNow, type LogFilter } from '../../domain/events/log-rea
 import { encodePosition } from '../../domain/events/position.ts';
 import { createRun } from '../../domain/runs/create.ts';
 import { runLimits } from '../../domain/runs/limits.ts';
+import { takeDueSignals } from '../../domain/runs/signals.ts';
 import { createDeliveryKinds } from '../../worker/delivery-kinds.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../support/app.ts';
 import { openStream } from '../support/sse-client.ts';
@@ -178,6 +179,23 @@ test('failed deliveries are sent again 16 MiB at a time', async () => {
   expect(counts).toEqual([6, 2, 0]);
   const again = (await deliveriesOf(hook ?? '')).filter(({ status }) => status === 'pending');
   expect(again.map(({ seq }) => seq)).toEqual(all.slice(1));
+});
+
+test('signals with large errors of children are repeated 16 MiB at a time', async () => {
+  await sql(
+    `insert into run_signal (id, run_id, kind, payload, next_at)
+     select gen_random_uuid(), ?, 'child.done', json_build_object('n', n, 'detail', repeat('a', ?)),
+            clock_timestamp() - interval '1 hour' + n * interval '1 second'
+       from generate_series(1, 8) n`,
+    [run, ENTRY_BYTES],
+  );
+  const take = async (): Promise<unknown[]> => {
+    const signals = await takeDueSignals(t.orm.em.fork(), 200);
+    return signals.map(({ signal }) => ('n' in signal ? signal.n : null)).toSorted();
+  };
+  expect(await take()).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(await take()).toEqual([7, 8]);
+  expect(await take()).toEqual([]);
 });
 
 test('lists of tasks have the beginnings of errors, and a task the whole error', async () => {
