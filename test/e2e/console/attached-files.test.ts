@@ -45,7 +45,8 @@ async function heldUpload(page: Page): Promise<() => void> {
   const { promise: mayGo, resolve } = Promise.withResolvers<void>();
   await page.route('**/files?*', async (route) => {
     await mayGo;
-    await route.continue();
+    // One whose form is gone was aborted meanwhile.
+    await route.continue().catch(() => undefined);
   });
   return resolve;
 }
@@ -85,7 +86,23 @@ inBrowser('a file goes with a decision, by keyboard, and what is wrong with it i
   expect(await input.getAttribute('aria-invalid')).toBe('true');
   await expectFits(page, 'decision-file-refused');
 
+  const options = page.locator('[role=option]');
+  const goTo = async (number: number, id: string) => {
+    await options.nth(number).click();
+    await page.waitForURL((url) => url.search.includes(id));
+    await page.getByRole('heading', { name: number === 0 ? 'First' : 'Second' }).waitFor();
+  };
   const letGo = await heldUpload(page);
+  // An upload ends with its form, and its file gets into no other.
+  await input.setInputFiles(pdf('early.pdf'));
+  const early = page.getByText('early.pdf');
+  await early.waitFor();
+  const aborted = page.waitForEvent('requestfailed', (request) => request.url().includes('early.pdf'));
+  await goTo(1, next);
+  await aborted;
+  await early.waitFor({ state: 'detached' });
+  await goTo(0, task);
+  expect(await early.count()).toBe(0);
   await input.focus();
   await input.setInputFiles(pdf('receipt.pdf'));
   await page.getByRole('status').filter({ hasText: 'Uploading receipt.pdf' }).waitFor();
@@ -107,11 +124,10 @@ inBrowser('a file goes with a decision, by keyboard, and what is wrong with it i
   await page.getByRole('button', { name: 'Remove other.pdf' }).waitFor();
 
   // What is entered for a task stays with it, and goes to no other.
-  await page.locator(`[role=option]`).nth(1).click();
-  await page.waitForURL((url) => url.search.includes(next));
+  await goTo(1, next);
   await input.waitFor();
   expect(await page.getByText('other.pdf').count()).toBe(0);
-  await page.locator(`[role=option]`).nth(0).click();
+  await goTo(0, task);
   await page.getByRole('button', { name: 'Remove other.pdf' }).waitFor();
   await approve.click();
   const asAnn = await app.as(ann);
