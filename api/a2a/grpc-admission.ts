@@ -14,13 +14,14 @@ import {
 import type { ServerHttp2Stream } from 'node:http2';
 import { v7 as uuidv7 } from 'uuid';
 
-import { actorOfClaims } from '../../domain/auth/access-token.ts';
+import { actorOfClaims, actorsOfClaims } from '../../domain/auth/access-token.ts';
 import { accessTokenCaller, isAccessToken } from '../../domain/auth/access-tokens.ts';
-import { hasRole } from '../../domain/auth/actor.ts';
+import { hasRole, type Actor } from '../../domain/auth/actor.ts';
 import type { Caller } from '../../domain/auth/known-callers.ts';
 import { verifyAccessToken } from '../../domain/auth/verify-access-token.ts';
 import { AppError, forbidden } from '../../domain/errors.ts';
 import type { AppDeps } from '../deps.ts';
+import { IDENTIFIED_MS } from '../middleware/identify-again.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
 import { writesPaused } from '../middleware/write-pause.ts';
 import type { SessionOpener } from '../streams/live-sessions.ts';
@@ -116,6 +117,7 @@ class Admission {
     if (!open) return;
     try {
       await open.turnFor(message);
+      await identifyAgain(this.#about.deps, open);
       if (!this.#isOver) proceed(open.measure(() => message.decode()));
     } catch (error) {
       this.#refuse(error);
@@ -161,6 +163,24 @@ class Admission {
   }
 }
 
+/** Reads the rights of a caller whose message was slow as they are now. @throws 401, 403 */
+async function identifyAgain(deps: AppDeps, { opener, admittedMs }: OpenCall): Promise<void> {
+  if (performance.now() - admittedMs < IDENTIFIED_MS) return;
+  const [actor = null] = await actorsOfClaims(deps.orm.em.fork(), [opener.claims]);
+  if (actor === null) throw invalidToken();
+  checkRole(actor);
+  opener.actor = actor;
+}
+
+function invalidToken(): AppError {
+  return new AppError('unauthorized', 'invalid_token', 'The access token is invalid or has expired.');
+}
+
+/** @throws 403 */
+function checkRole(actor: Actor): void {
+  if (!hasRole(actor, 'viewer')) throw forbidden('This requires the role viewer.', 'role_required');
+}
+
 /** Methods that change nothing, which go on while writes are paused. */
 const READS = /\/(?:Get|List|Subscribe)\w*$/;
 
@@ -183,13 +203,13 @@ async function admit(
         'token_required',
         'An access token is required: send the metadata authorization: Bearer <token>.',
       );
-    throw new AppError('unauthorized', 'invalid_token', 'The access token is invalid or has expired.');
+    throw invalidToken();
   }
   const { actor, claims } = caller;
   const leave = deps.requestsAtOnce.enter(actor.id);
   try {
     await countRequest(() => deps.orm.em.fork(), actor, deps.env.RATE_LIMIT_PER_MINUTE);
-    if (!hasRole(actor, 'viewer')) throw forbidden('This requires the role viewer.', 'role_required');
+    checkRole(actor);
     return { opener: { claims, actor, ip }, leave };
   } catch (error) {
     leave();

@@ -65,7 +65,10 @@ export function a2aMiddleware(deps: AppDeps): Middleware {
       await deps.requestsAtOnce.count(ctx, async () => {
         const { actor } = ctx.state;
         ctx.set(await countRequest(() => deps.orm.em.fork(), actor, deps.env.RATE_LIMIT_PER_MINUTE));
-        await dispatch(ctx, deps, await find(actor, agentId), rest, rpc);
+        const target = await find(actor, agentId);
+        const targetNow = async (): Promise<A2AAgent> =>
+          ctx.state['actor'] === actor ? target : find(ctx.state['actor'], agentId);
+        await dispatch(ctx, deps, { target, targetNow }, rest, rpc);
       });
     } catch (error) {
       refuse(ctx, error, rpc, rest);
@@ -83,20 +86,27 @@ export function a2aMiddleware(deps: AppDeps): Middleware {
   };
 }
 
+/** The agent of a request, and whether its caller still sees it once the body is there. */
+interface Target {
+  target: A2AAgent;
+  /** @throws 404 */
+  targetNow: () => Promise<A2AAgent>;
+}
+
 async function dispatch(
   ctx: Context,
   deps: AppDeps,
-  target: A2AAgent,
+  { target, targetNow }: Target,
   rest: string,
   rpc: boolean,
 ): Promise<void> {
-  const makeCall = (version: WireVersion): A2ACall => callOf(ctx, deps, target, version);
   if (rpc) {
     if (ctx.method !== 'POST')
       throw new AppError('method_not_allowed', 'method_not_allowed', 'This path supports POST.', {
         headers: { Allow: 'POST' },
       });
-    await answerJsonRpc(ctx, await readBody(ctx, ['application/json']), makeCall);
+    const raw = await readBody(ctx, ['application/json']);
+    await answerJsonRpc(ctx, raw, await calling(ctx, deps, targetNow));
     return;
   }
   if (rest.startsWith('/v1/')) {
@@ -108,6 +118,7 @@ async function dispatch(
       );
     const match = matchLegacyRest(ctx.method, rest);
     const { body, measure } = await readRestBody(ctx);
+    const makeCall = await calling(ctx, deps, targetNow);
     await measure(() => answerLegacyRest(ctx, match, body, makeCall('0.3')));
     return;
   }
@@ -120,7 +131,18 @@ async function dispatch(
       'This path is A2A 1.0: send the header A2A-Version: 1.0 (0.3 is below /v1).',
     );
   const { body, measure } = await readRestBody(ctx);
+  const makeCall = await calling(ctx, deps, targetNow);
   await measure(() => answerRest(ctx, match, body, makeCall('1.0')));
+}
+
+/** Makes the call of a request whose body is there. */
+async function calling(
+  ctx: Context,
+  deps: AppDeps,
+  targetNow: Target['targetNow'],
+): Promise<(version: WireVersion) => A2ACall> {
+  const target = await targetNow();
+  return (version) => callOf(ctx, deps, target, version);
 }
 
 /**

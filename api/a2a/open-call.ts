@@ -21,6 +21,8 @@ export interface OpenCallOptions {
 
 export class OpenCall {
   readonly opener: SessionOpener;
+  /** When its caller was identified. */
+  readonly admittedMs = performance.now();
   readonly #load: LoadGuard;
   readonly #stream: ServerHttp2Stream;
   readonly #incoming: IncomingBytes;

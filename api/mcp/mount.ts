@@ -83,12 +83,12 @@ export function mcpMiddleware(deps: AppDeps): Middleware {
 
 async function dispatch(ctx: Context, deps: AppDeps): Promise<void> {
   const sessionId = sessionOf(ctx);
-  const call = await callOf(ctx, deps, sessionId);
+  const called = await callOf(ctx, deps, sessionId);
   const lastEventId = ctx.get('last-event-id');
   if (ctx.method === 'GET' && lastEventId !== '') {
     // As the call needed.
-    requireScope(call.actor, 'runs:write');
-    return resumeCall(ctx, call, lastEventId);
+    requireScope(called.actor, 'runs:write');
+    return resumeCall(ctx, called, lastEventId);
   }
   if (ctx.method === 'DELETE') {
     // There is nothing to forget: the session was only a name.
@@ -100,6 +100,8 @@ async function dispatch(ctx: Context, deps: AppDeps): Promise<void> {
       headers: { Allow: 'POST, DELETE' },
     });
   const raw = await readRawBody(ctx, BODY_LIMIT_BYTES, { until: 'read' });
+  // The caller as of the end of the body.
+  const call: McpCall = { ...called, actor: ctx.state['actor'] };
   checkMediaType(raw, ['application/json']);
   const message = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
   if (Array.isArray(message))

@@ -10,6 +10,7 @@ import koaJwt from 'koa-jwt';
 import type { EntityManager } from '../../db/orm.ts';
 import {
   actorOfClaims,
+  actorsOfClaims,
   AUDIENCE,
   expiringClaimsSchema,
   type ExpiringClaims,
@@ -27,6 +28,7 @@ import { accessTokenCaller, isAccessToken } from '../../domain/auth/access-token
 import type { Endpoint } from '../endpoint.ts';
 import type { KnownWorkers } from '../jobs/known-workers.ts';
 import { checkScope } from '../scopes.ts';
+import { noteIdentified } from './identify-again.ts';
 import type { AddressLimit } from './rate-limit.ts';
 import { identifyByCookie } from './session-cookie.ts';
 
@@ -68,16 +70,7 @@ type AuthRule = Pick<
  * Sets `ctx.state.actor`. @throws 401, then 403; 429 for an address with too many unauthenticated requests
  */
 export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
-  const {
-    role,
-    clientRole,
-    inTeams = false,
-    anonymousToo,
-    serviceToken,
-    workerToken,
-    probe,
-    proof,
-  } = endpoint;
+  const { role, anonymousToo, serviceToken, workerToken, probe, proof } = endpoint;
   const countAnonymous = async (ctx: Context): Promise<void> =>
     ctx.set(await deps.addressLimit.count(ctx.ip));
   if (role === 'public') {
@@ -90,6 +83,7 @@ export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
     };
   }
   const identify = identification(withResource(deps, endpoint));
+  const rule = { ...endpoint, role };
   return async (ctx, next) => {
     const sent = serviceToken === undefined ? null : bearerToken(ctx);
     if (serviceToken !== undefined && sent !== null && sameSecret(sent, serviceToken)) {
@@ -99,13 +93,11 @@ export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
     }
     const bearer = workerToken === undefined ? null : bearerToken(ctx);
     if (bearer !== null && isWorkerToken(bearer)) {
-      const worker = await deps.knownWorkers.find(bearer, { mayBeKept: workerToken === 'kept' });
-      if (worker === null) {
+      const isKnown = await admitWorker(deps, ctx, bearer, { mayBeKept: workerToken === 'kept' });
+      if (!isKnown) {
         await countAnonymous(ctx);
         throw unauthorized(ctx, 'invalid_token', metadataUrl(deps));
       }
-      ctx.state['actor'] = anonymous;
-      ctx.state['worker'] = worker;
       await next();
       return;
     }
@@ -118,13 +110,46 @@ export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
       await next();
       return;
     }
-    ctx.state['actor'] = found.actor;
-    ctx.state['claims'] = found.claims;
-    const needed = found.actor.client === undefined ? role : (clientRole ?? role);
-    ctx.state['actor'] = actingAs(found.actor, needed, inTeams);
-    await checkScope(deps.fork, ctx, found.actor, endpoint);
+    await admit(deps, rule, ctx, found);
     await next();
   };
+}
+
+/** Sets `ctx.state.actor` and `ctx.state.claims`. @throws 403 */
+async function admit(
+  deps: AuthDeps,
+  rule: AuthRule & { role: Role },
+  ctx: Context,
+  { actor, claims }: Caller,
+): Promise<void> {
+  const { role, clientRole = role, inTeams = false } = rule;
+  ctx.state['actor'] = actor;
+  ctx.state['claims'] = claims;
+  ctx.state['actor'] = actingAs(actor, actor.client === undefined ? role : clientRole, inTeams);
+  await checkScope(deps.fork, ctx, actor, rule);
+  noteIdentified(ctx, async () => {
+    const [now = null] = await actorsOfClaims(deps.fork(), [claims]);
+    if (now === null) throw unauthorized(ctx, undefined, metadataUrl(deps));
+    await admit(deps, rule, ctx, { actor: now, claims });
+  });
+}
+
+/** Sets `ctx.state.worker`. @returns whether the worker is known */
+async function admitWorker(
+  deps: AuthDeps,
+  ctx: Context,
+  token: string,
+  { mayBeKept }: { mayBeKept: boolean },
+): Promise<boolean> {
+  const worker = await deps.knownWorkers.find(token, { mayBeKept });
+  if (worker === null) return false;
+  ctx.state['actor'] = anonymous;
+  ctx.state['worker'] = worker;
+  noteIdentified(ctx, async () => {
+    if (!(await admitWorker(deps, ctx, token, { mayBeKept: false })))
+      throw unauthorized(ctx, 'invalid_token', metadataUrl(deps));
+  });
+  return true;
 }
 
 function withResource(deps: AuthDeps, { resource: path }: AuthRule): AuthDeps {

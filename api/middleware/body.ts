@@ -11,6 +11,7 @@ import {
 } from '../../domain/errors.ts';
 import { threadMs } from '../../language/thread-time.ts';
 import { createBodyTurns, type BodyTurn } from './body-turns.ts';
+import { identifyAgain } from './identify-again.ts';
 import { incomingBytes } from './incoming-bytes.ts';
 
 export const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
@@ -38,7 +39,8 @@ export const bodyTurns = createBodyTurns(() => performance.now(), threadMs);
  * @param until when the body stops counting towards the caller's bytes in memory: at the end of the response,
  * or as soon as the body is `read`
  * @throws 413 over the limit, and closes the connection if the body is over 64 MiB; 429 if the caller has too
- * many bytes in memory, or if their bodies have taken too much of the server's time
+ * many bytes in memory, or if their bodies have taken too much of the server's time; 401 or 403 if the caller
+ * has lost the right to the request while a slow body arrived
  */
 export async function readRawBody(
   ctx: Context,
@@ -92,6 +94,7 @@ export async function readRawBody(
   try {
     if (size > limitBytes) throw tooLarge(limitBytes);
     const turn = await bodyTurns.take(caller, size);
+    await identifyAgain(ctx);
     return { bytes: Buffer.concat(chunks), type, charset, turn };
   } finally {
     // A destroyed socket does not emit `close` again.

@@ -25,6 +25,7 @@ import {
 } from './body.ts';
 import { formFields } from './form-fields.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
+import { identifyAgain } from './identify-again.ts';
 import type { KnownNames } from '../known-names.ts';
 import { personNames, type Naming } from '../person-names.ts';
 import { inTransaction, unlessRefused, unlessRolledBack } from '../transaction.ts';
@@ -73,12 +74,9 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
     const request = readingOf(endpoint, ctx, read);
     const contextOf = (em: EntityManager, rest: ContextRest) =>
       makeContext(deps, endpoint, ctx, em, request, rest);
-    const prepared = endpoint.prepare
-      ? await prepare(
-          endpoint,
-          contextOf(deps.fork(), { actions: [], audit: new EndpointTrail(endpoint, ctx) }),
-        )
-      : undefined;
+    const prepared = await prepare(endpoint, () =>
+      contextOf(deps.fork(), { actions: [], audit: new EndpointTrail(endpoint, ctx) }),
+    );
     const keyed = keyedRequest(deps, scope, withNames);
     const first = await actAtOnce(deps, endpoint, ctx, contextOf, keyed);
     if (first !== null) {
@@ -177,13 +175,19 @@ async function finish(
   return response;
 }
 
-async function prepare(endpoint: Endpoint, c: EndpointContext<never, never, never>): Promise<unknown> {
-  try {
-    return await endpoint.prepare?.(c);
-  } catch (error) {
+/** @throws 401, 403 for a caller who has lost the right to the request while it waited for a counterpart */
+async function prepare(
+  endpoint: Endpoint,
+  context: () => EndpointContext<never, never, never>,
+): Promise<unknown> {
+  if (!endpoint.prepare) return undefined;
+  const c = context();
+  const prepared = await endpoint.prepare(c).catch((error: unknown) => {
     if (error instanceof AppError) return undefined;
     throw error;
-  }
+  });
+  await identifyAgain(c.ctx);
+  return prepared;
 }
 
 /** A later response keeps the headers of the first, such as `Location`. */
@@ -198,11 +202,13 @@ interface Done {
 
 type AfterCommit = () => Promise<EndpointResponse | void>;
 
+/** @throws 401, 403 for a caller who has lost the right to the request meanwhile */
 async function readBodyOrError(ctx: Context, endpoint: Endpoint): Promise<RawBody | AppError> {
   try {
     return await readRawBody(ctx, endpoint.bodyLimitBytes ?? BODY_LIMIT_BYTES);
   } catch (error) {
     if (error instanceof AppError) {
+      if (error.kind === 'unauthorized' || error.kind === 'forbidden') throw error;
       return error;
     }
     throw new AppError('bad_request', 'incomplete_body', 'The connection ended before the body did.');
@@ -265,7 +271,10 @@ function makeContext(
     prepared,
     audit,
     keyed,
-    actor: ctx.state['actor'],
+    // A handler that reads the body itself may identify the caller again.
+    get actor() {
+      return ctx.state['actor'];
+    },
     params: parseParams(endpoint, ctx['params']),
     get query() {
       return request.query();

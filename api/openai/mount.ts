@@ -4,7 +4,7 @@
  */
 import type { Context, Middleware } from 'koa';
 
-import { hasRole } from '../../domain/auth/actor.ts';
+import { hasRole, type Actor } from '../../domain/auth/actor.ts';
 import { AppError, forbidden, notFound } from '../../domain/errors.ts';
 import type { AppDeps } from '../deps.ts';
 import { authDeps } from '../middleware/auth-deps.ts';
@@ -66,10 +66,10 @@ async function dispatch(ctx: Context, deps: AppDeps, rest: string): Promise<void
   }
   if (rest !== '/chat/completions') throw notFound('path');
   only(ctx, 'POST');
-  if (!hasRole(ctx.state['actor'], 'builder'))
-    throw forbidden('This requires the role builder.', 'role_required');
-  requireScope(ctx.state['actor'], 'runs:write');
+  checkMayChat(ctx.state['actor']);
   const raw = await readRawBody(ctx, BODY_LIMIT_BYTES, { until: 'read' });
+  // Of the caller as of the end of the body.
+  checkMayChat(ctx.state['actor']);
   checkMediaType(raw, ['application/json']);
   const body = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
   const request = raw.turn.measure(() => parseChatRequest(body));
@@ -78,6 +78,12 @@ async function dispatch(ctx: Context, deps: AppDeps, rest: string): Promise<void
     idempotency_key: key,
     request_digest: key === null ? null : raw.turn.measure(() => digestOf(raw.bytes)),
   });
+}
+
+/** @throws 403 */
+function checkMayChat(actor: Actor): void {
+  if (!hasRole(actor, 'builder')) throw forbidden('This requires the role builder.', 'role_required');
+  requireScope(actor, 'runs:write');
 }
 
 function only(ctx: Context, method: string): void {

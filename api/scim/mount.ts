@@ -7,6 +7,7 @@ import * as z from 'zod';
 
 import { isRecord } from '../../contracts/is-record.ts';
 import { writeAudit, type AuditData, type AuditOrigin } from '../../domain/audit/write.ts';
+import { AppError } from '../../domain/errors.ts';
 import { getIssuer, type Issuer } from '../../domain/identity/issuers.ts';
 import { unmeasured, type Measure } from '../../domain/measure.ts';
 import { ScimError } from '../../domain/scim/errors.ts';
@@ -33,6 +34,7 @@ import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { decodeText, isStorable, parseJson, readRawBody, unstorable } from '../middleware/body.ts';
 import { problemOf, toAppError } from '../middleware/errors.ts';
+import { noteIdentified } from '../middleware/identify-again.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
 import { inTransaction } from '../transaction.ts';
 import { discoveryOf, MAX_PAGE } from './discovery.ts';
@@ -69,10 +71,11 @@ export function scimMiddleware(deps: AppDeps): Middleware {
       const token = await issuerOfToken(fork(), tokenOf(ctx));
       if (token === null) {
         ctx.set(await deps.addressLimit.count(ctx.ip));
-        ctx.set('WWW-Authenticate', 'Bearer realm="cadenza-scim"');
-        send(ctx, refusal(401, 'A SCIM token of an issuer is required.'));
-        return;
+        throw tokenRequired();
       }
+      noteIdentified(ctx, async () => {
+        if ((await issuerOfToken(fork(), tokenOf(ctx))) === null) throw tokenRequired();
+      });
       ctx.set(await countRequest(fork, { id: token.tokenId }, deps.env.RATE_LIMIT_PER_MINUTE));
       // Read before the transaction opens, so that a slow client holds no database connection.
       const { body, measure } = await readBody(ctx);
@@ -95,6 +98,12 @@ export function scimMiddleware(deps: AppDeps): Middleware {
     const [, rest] = BASE.exec(ctx.path) ?? [];
     return rest === undefined ? next() : serve(ctx, rest);
   };
+}
+
+function tokenRequired(): AppError {
+  return new AppError('unauthorized', 'token_required', 'A SCIM token of an issuer is required.', {
+    headers: { 'WWW-Authenticate': 'Bearer realm="cadenza-scim"' },
+  });
 }
 
 function originOfToken(ctx: Context, { name }: Issuer, { tokenId }: { tokenId: string }): AuditOrigin {

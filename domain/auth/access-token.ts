@@ -144,9 +144,16 @@ export async function actorsOfClaims(
     client: client === FIRST_PARTY_CLIENT ? null : client,
     epoch,
   }));
-  type Found = Actor & { n: number; role_limit: Role | null; is_token: boolean };
+  type Found = Actor & {
+    n: number;
+    role_limit: Role | null;
+    may_decide: boolean | null;
+    awaits: boolean;
+    is_token: boolean;
+  };
   const rows = await em.execute<Found[]>(
-    `select q.n::int as n, u.id, u.username, ${SESSION_ROLES} as roles, u.groups, s.role_limit,
+    `select q.n::int as n, u.id, u.username, ${SESSION_ROLES} as roles, u.groups, s.role_limit, s.may_decide,
+            coalesce(s.awaits_second_factor, false) as awaits,
             coalesce(t.scopes, c.scopes, m.scopes, s.scopes) as scopes, t.id is not null as is_token,
             ${SESSION_TEAMS}
        from rows from (
@@ -164,15 +171,19 @@ export async function actorsOfClaims(
     [JSON.stringify(requested)],
   );
   const actors = new Map(
-    rows.map(
-      ({ n, id, username, roles, groups, teams = [], role_limit: limit, scopes, is_token: isToken }) => [
-        n,
-        {
-          ...scopedActor(actorOfSession({ id, username, roles, groups, teams }, limit), scopes ?? null),
-          ...(isToken ? { accessToken: true as const } : {}),
-        },
-      ],
-    ),
+    rows.map((row) => {
+      const { n, id, username, roles, groups, teams = [], scopes = null } = row;
+      const user = {
+        id,
+        username,
+        roles,
+        groups,
+        teams,
+        ...(row.awaits && { awaitsSecondFactor: true as const }),
+      };
+      const actor = scopedActor(actorOfSession(user, row.role_limit, row.may_decide ?? false), scopes);
+      return [n, row.is_token ? { ...actor, accessToken: true as const } : actor];
+    }),
   );
   return claims.map((_, index) => actors.get(index + 1) ?? null);
 }

@@ -32,6 +32,7 @@ import {
   type EndpointResponse,
 } from '../../endpoint.ts';
 import { unauthorized } from '../../middleware/auth.ts';
+import { identifyAgain } from '../../middleware/identify-again.ts';
 import { claimKey, idempotencyScope, storeAnswer } from '../../middleware/idempotency.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, uuid } from '../../schemas.ts';
@@ -81,8 +82,9 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         const { purpose, named } = await purposeOf(c);
         const { upload, described } = await receiveUpload(c.ctx, deps.files, purpose.maxBytes);
         try {
+          const isAgain = await identifyAgain(c.ctx);
           return await saveUpload(deps, c, upload, {
-            purpose,
+            purpose: isAgain ? (await purposeOf(c)).purpose : purpose,
             described: {
               ...described,
               ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)),

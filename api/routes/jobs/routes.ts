@@ -12,6 +12,7 @@ import { deliverSignals } from '../../../domain/runs/dispatch.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { workerOf } from '../../middleware/auth.ts';
+import { identifyAgain } from '../../middleware/identify-again.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, text, uuid } from '../../schemas.ts';
 import { sendContent } from '../files/content.ts';
@@ -46,6 +47,13 @@ export function jobEndpoints(deps: AppDeps): Endpoint[] {
 /** The job, for a caller who may serve its agent. */
 function jobFor(c: EndpointContext<{ id: string }>): Promise<JobRow> {
   return getJob(c.em, workerOf(c.ctx), c.actor, c.params.id);
+}
+
+/** The job, which the caller holds. @throws 409 */
+async function heldJob(c: EndpointContext<{ id: string }>): Promise<JobRow> {
+  const job = await jobFor(c);
+  checkHeld(job, workerOf(c.ctx), undefined);
+  return job;
 }
 
 function ownerEndpoints(): Endpoint[] {
@@ -227,8 +235,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: media({ '*/*': bytes }), 206: media({ '*/*': bytes }), 304: null },
       errors: [409, 410, 416],
       handler: async (c) => {
-        const job = await jobFor(c);
-        checkHeld(job, workerOf(c.ctx), undefined);
+        const job = await heldJob(c);
         return sendContent(c.ctx, deps.files, await fileOfJob(c.em, job, c.params.file_id));
       },
     }),
@@ -252,11 +259,11 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 201: fileRecord },
       errors: [409],
       handler: async (c) => {
-        const job = await jobFor(c);
-        checkHeld(job, workerOf(c.ctx), undefined);
+        const before = await heldJob(c);
         const { name } = c.query;
         const { upload, described } = await receiveUpload(c.ctx, deps.files);
         try {
+          const job = (await identifyAgain(c.ctx)) ? await heldJob(c) : before;
           const file = { name: name ?? described.name ?? 'file', media_type: described.media_type ?? '' };
           const row = await c.em.transactional(async (em) => {
             await c.audit.write(em);
