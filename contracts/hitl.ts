@@ -38,6 +38,12 @@ export const DELEGATES = ['candidates', 'anyone'] as const;
 
 export type Delegate = (typeof DELEGATES)[number];
 
+/** Characters of a title; lists show no more of those from before this limit. */
+export const MAX_TITLE = 1_000;
+/** Names of people, roles, groups and teams in a question, and the characters of one. */
+export const MAX_NAMES = 1_000;
+export const MAX_NAME = 255;
+
 /** Limits of `context`: its steps and values, and the length of a value's name. */
 export const MAX_CONTEXT_ENTRIES = 50;
 export const MAX_CONTEXT_LABEL = 255;

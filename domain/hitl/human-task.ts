@@ -13,6 +13,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import {
+  MAX_TITLE,
   UNDECIDED,
   type Candidates,
   type ContextEntry,
@@ -139,9 +140,11 @@ const LAPSED = `case
   else without_voters(t.id, ${LAPSED_PEOPLE}) end`;
 
 // `is_public` is no `exists`, for which a list could read all workflows at once.
-const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant,
+const smallColumns = (
+  title: string,
+): string => `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant,
   coalesce((select w.visibility = 'public' from workflow w where w.id = t.workflow_id), false) as is_public,
-  t.initiator_id, to_json(t.initiator_ids) as initiator_ids, t.task, t.task_name, t.title,
+  t.initiator_id, to_json(t.initiator_ids) as initiator_ids, t.task, t.task_name, ${title},
   t.status, t.priority, t.assignee, t.assignee_key,
   to_json(t.principals) as principals, t.claimed_by,
   ${iso('t.claimed_at')} as claimed_at, ${iso('t.due_at')} as due_at,
@@ -162,11 +165,12 @@ const SIZED: ListedColumn[] = [
   { name: 'context', column: 't.context', isNeverListed: true },
 ];
 
-export const TASK_COLUMNS = `${SMALL_COLUMNS}, ${SIZED.map(({ column }) => column).join(', ')}`;
+export const TASK_COLUMNS = `${smallColumns('t.title')}, ${SIZED.map(({ column }) => column).join(', ')}`;
 
 /** For lists: large fields are null and named in `omitted`. */
 export function listedTaskColumns(view: ListView | undefined): string {
-  return `${SMALL_COLUMNS}, ${listedColumns(SIZED, { view })},
+  const small = smallColumns(`left(t.title, ${MAX_TITLE}) as title`);
+  return `${small}, ${listedColumns(SIZED, { view })},
     to_char(t.due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact_due_at`;
 }
 

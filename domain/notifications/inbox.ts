@@ -1,6 +1,6 @@
 /** A person's own notifications, as the console shows them. */
 import type { NotificationKind } from '../../contracts/notification-kinds.ts';
-import type { TaskStatus } from '../../contracts/hitl.ts';
+import { MAX_TITLE, type TaskStatus } from '../../contracts/hitl.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';
 
@@ -36,7 +36,8 @@ export async function listNotifications(
   if (filter.kind !== undefined) where.add('n.kind = ?', filter.kind);
   if (page.after !== undefined) where.add('n.id < ?::uuid', page.after);
   return em.execute<Notification[]>(
-    `select n.id, n.kind, n.task_id, t.title, t.workflow_name, t.status as task_status, n.actor_id,
+    `select n.id, n.kind, n.task_id, left(t.title, ${MAX_TITLE}) as title, t.workflow_name,
+            t.status as task_status, n.actor_id,
             coalesce(a.display_name, a.username) as actor_name, n.in_place_of,
             coalesce(p.display_name, p.username) as in_place_of_name,
             left(c.comment, ${MAX_COMMENT}) as comment,

@@ -287,6 +287,14 @@ export const scenarios: Record<string, Scenario> = {
   // The first history is of a time when entries of the log had no limits.
   'large-entries': async (stage) => ({ '': await toEnd(stage, largeEntries(stage)) }),
   'limited-entries': async (stage) => ({ '': await toEnd(stage, largeEntries(stage)) }),
+  // Of a time when questions had no limits.
+  'large-question': async (stage) => {
+    const people = '${ [range(1500) | "user\\(.)"] }';
+    const ask = humanTask('${ "t" * 3000 }', { candidates: { users: people, roles: ['builder'] } });
+    const run = await started(stage, { do: [{ ask }] });
+    await decide(stage, run, 'approve');
+    return { '': await ended(stage, run) };
+  },
   emit: async (stage) => ({
     '': await toEnd(stage, {
       do: [

@@ -527,6 +527,26 @@ describe('a human task ends', () => {
   });
 });
 
+test.each<[string, Record<string, unknown>, string]>([
+  ['title', { title: '${ "t" * 1001 }' }, 'with.title has more than 1000 characters'],
+  [
+    'list of people',
+    { candidates: { users: '${ [range(1001) | "user\\(.)"] }' } },
+    'with names more than 1000 people, roles, groups and teams',
+  ],
+  [
+    'name',
+    { escalate: [{ after: 'PT1H', to: { users: ['${ "u" * 256 }'] } }] },
+    'with has a name of more than 255 characters',
+  ],
+])('a question with too long a %s is an error, which catch can handle', async (_what, more, detail) => {
+  const { do: asking } = human(more);
+  const caught = { try: asking, catch: { do: [{ seen: { set: { detail: '${ $error.detail }' } } }] } };
+  const run = await ended(await start({ do: [{ caught }] }));
+  expect(run).toMatchObject({ status: 'completed', output: { detail } });
+  expect(await tasksOf(run, builder)).toEqual([]);
+});
+
 test('people are mailed through the worker when they are asked and reminded', async () => {
   // Who has no other tasks: mails about several of them may be put together.
   const asCyd = await platform.as(await platform.createUser({ username: 'cyd', roles: ['approver'] }));

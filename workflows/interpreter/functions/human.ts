@@ -2,6 +2,8 @@
  * `call: human` (docs/interface.md#call-human): a question with text, form, people and timers from the
  * definition.
  */
+import { patched } from '@temporalio/workflow';
+import { MAX_NAME, MAX_NAMES, MAX_TITLE } from '../../../contracts/hitl.ts';
 import type { NewHumanTask, RequestedContext } from '../../../contracts/activities.ts';
 import type { Candidates, HumanArguments } from '../../../language/definition/model.ts';
 import { resolve, type At } from '../data-flow.ts';
@@ -83,7 +85,7 @@ function newTask(
     const value = resolve(given ?? null, input, at);
     return value === null || value === undefined ? null : text(value, parameter, task.ref);
   };
-  return {
+  const request: NewHumanTask = {
     id: human.id,
     run_id: execution.start.run_id,
     task: task.ref,
@@ -114,6 +116,33 @@ function newTask(
     ...(args.delegate === undefined ? {} : { delegate: args.delegate }),
     ...(args.context === undefined ? {} : { context: context(execution, args.context, task, input, at) }),
   };
+  const problem = sizeProblem(request, marks);
+  // Questions that were asked before stay as they are.
+  if (problem !== null && patched('question-size')) throw fault('validation', problem, task.ref);
+  return request;
+}
+
+/** What lists show of each human task is small. */
+function sizeProblem(
+  { title, assignee, candidates: asked, quorum }: NewHumanTask,
+  marks: readonly Mark[],
+): string | null {
+  if (title.length > MAX_TITLE) return `with.title has more than ${MAX_TITLE} characters`;
+  const escalated = marks.flatMap((mark) => (mark.kind === 'escalate' ? [mark.to] : []));
+  const named: NewHumanTask['candidates'][] = [
+    asked,
+    ...escalated,
+    ...(quorum?.exclude ? [{ roles: [], ...quorum.exclude }] : []),
+  ];
+  const names = named.flatMap(({ users, roles, groups, teams = [] }) => [
+    ...users,
+    ...roles,
+    ...groups,
+    ...teams,
+  ]);
+  if (names.length > MAX_NAMES) return `with names more than ${MAX_NAMES} people, roles, groups and teams`;
+  const isLong = [assignee ?? '', ...names].some((name) => name.length > MAX_NAME);
+  return isLong ? `with has a name of more than ${MAX_NAME} characters` : null;
 }
 
 /** Steps become pointers, for the activity that reads the log; values are computed here. */
