@@ -22,7 +22,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       audit_entry: 'action outcome object_type credential via door',
       auth_challenge: 'purpose',
       auth_client: 'scopes',
-      auth_session: 'role_limit scopes openid',
+      auth_session: 'role_limit scopes openid second_factor',
       budget: 'subject window_length on_exceed',
       chat_message: 'role',
       delivery: 'type content_type status',

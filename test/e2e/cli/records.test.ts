@@ -646,6 +646,23 @@ test('an issuer gets each field of the API, keeps what is not given, and loses w
   ]);
 });
 
+test('a username counts in any case, and an admin enters the absence of somebody else by it', async () => {
+  const away = await app.createUser({ username: 'Lovelace', roles: ['approver'] });
+  const deputy = await app.createUser({ username: 'babbage', roles: ['approver'] });
+  const day = new Date(Date.now() + 30 * 24 * 3_600_000).toISOString().slice(0, 10);
+  const [absence, shown, unknown] = await Promise.all([
+    admin.run(['absence', 'create', 'BABBAGE', day, '--user', 'lovelace']),
+    admin.run(['user', 'get', 'LOVELACE']),
+    admin.run(['absence', 'create', 'babbage', day, '--user', 'lovelac']),
+  ]);
+  expect(absence.json()).toMatchObject({ user: { id: away.id }, deputy: { id: deputy.id } });
+  expect(shown.json().id).toBe(away.id);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([
+    1,
+    'error: There is no user lovelac that you can see, did you mean "Lovelace"?\n',
+  ]);
+});
+
 test('the account of a program of an issuer is named by username or id', async () => {
   const { id, username } = await app.user('builder');
   const add = ['issuer', 'add', 'works', 'https://id.example.com', '--client-id', 'cadenza'];

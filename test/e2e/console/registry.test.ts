@@ -750,11 +750,13 @@ inBrowser('the screens of admins are accessible and fit too', async () => {
   const issuer = { name: 'corp', title: 'Corp', issuer: 'https://login.example.com/realms/corp' };
   const made = await asAdmin.post('/identity-issuers', { ...issuer, client_id: 'cadenza' });
   expect(made.status).toBe(201);
+  // The name in the list is none that stands above it before the list is there.
+  await asAdmin.patch(`/users/${admin.id}`, { display_name: 'Ruth' });
   await expectScreensFit(
     (viewport) => visit(admin, { viewport }),
     [
       ['settings-issuers', '/settings/issuers', 'Corp (corp)'],
-      ['settings-users', '/settings/users', 'root'],
+      ['settings-users', '/settings/users', 'root (Ruth)'],
       ['settings-user', `/settings/users/${admin.id}`, 'No machine clients.'],
       ['settings-teams', '/settings/teams', 'Teams'],
     ],
