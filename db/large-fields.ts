@@ -29,6 +29,8 @@ export interface ListedColumn {
  * least one entry, however large.
  */
 export const LOG_PAGE_BYTES = 4 * 1024 * 1024;
+/** The same for streams: each of many holds a page for as long as its client reads. */
+export const STREAM_PAGE_BYTES = 1024 * 1024;
 
 interface ListedColumnsOptions {
   /** Default: full. */

@@ -25,6 +25,7 @@ import { hasRole } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
 import { maySeeInside } from '../../domain/runs/policy.ts';
 import { listEvents } from '../../domain/runs/queries.ts';
+import { STREAM_PAGE_BYTES } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Nudges } from '../protocol-calls/follow-run.ts';
 import type { LiveSession } from '../streams/live-sessions.ts';
@@ -110,6 +111,7 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
       const events = await listEvents(call.deps.orm.em.fork(), taskId, {
         after: first && after.part !== null ? seq - 1 : seq,
         limit: BATCH,
+        bytes: STREAM_PAGE_BYTES,
       });
       if (!first && events.length > 0) await session.recheck();
       checkSession(call, session, row);

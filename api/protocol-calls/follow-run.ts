@@ -3,6 +3,7 @@
  * truth; notifications only wake the reader, so any copy of the API can wait for any run.
  */
 import { EVENT, isTerminal, type RunStatus } from '../../contracts/run-events.ts';
+import { STREAM_PAGE_BYTES } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import { AppError, notFound } from '../../domain/errors.ts';
@@ -75,7 +76,11 @@ export async function* followRun(
         throw new AppError('unauthorized', 'invalid_token', 'The access token is no longer valid.');
       if (isDue) {
         isDue = false;
-        const events = await listEvents(deps.orm.em.fork(), runId, { after: seq, limit: BATCH });
+        const events = await listEvents(deps.orm.em.fork(), runId, {
+          after: seq,
+          limit: BATCH,
+          bytes: STREAM_PAGE_BYTES,
+        });
         // After the events: what the caller may still see is no later than this.
         if (events.length > 0 && !isFirst) await session.recheck();
         isFirst = false;

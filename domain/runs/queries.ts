@@ -322,6 +322,8 @@ export interface EventFilter {
   /** The last entry of the previous page. */
   cursor?: number | undefined;
   limit: number;
+  /** Of messages and data; the page ends with the entry that reaches it. */
+  bytes?: number;
   /** The levels to include. */
   levels?: string[] | undefined;
   task?: string | undefined;
@@ -329,12 +331,12 @@ export interface EventFilter {
 
 const LATER = new Prepared(
   `select ${EVENT_COLUMNS}, is_full
-     from events_after(?::uuid, ?::int, ?::text[], ?::text, ?::int, ${LOG_PAGE_BYTES})
+     from events_after(?::uuid, ?::int, ?::text[], ?::text, ?::int, ?::bigint)
     order by seq`,
 );
 const EARLIER = new Prepared(
   `select ${EVENT_COLUMNS}, is_full
-     from events_before(?::uuid, ?::int, ?::int, ?::text[], ?::text, ?::int, ${LOG_PAGE_BYTES})
+     from events_before(?::uuid, ?::int, ?::int, ?::text[], ?::text, ?::int, ?::bigint)
     order by seq desc`,
 );
 
@@ -347,8 +349,8 @@ export async function listEvents(
   runId: string,
   filter: EventFilter,
 ): Promise<PagedEvent[]> {
-  const { after, before, cursor, limit } = filter;
-  const kept = [filter.levels ? arrayLiteral(filter.levels) : null, filter.task ?? null, limit];
+  const { after, before, cursor, limit, bytes = LOG_PAGE_BYTES } = filter;
+  const kept = [filter.levels ? arrayLiteral(filter.levels) : null, filter.task ?? null, limit, bytes];
   return before === undefined
     ? LATER.execute<PagedEvent>(em, [runId, cursor ?? after, ...kept])
     : EARLIER.execute<PagedEvent>(em, [runId, cursor ?? before, after, ...kept]);

@@ -1,4 +1,5 @@
 /** Streams all events that the caller may see, as Server-Sent Events in log order. */
+import { STREAM_PAGE_BYTES } from '../../../db/large-fields.ts';
 import { ANY_RUN } from '../../../db/run-event-watcher.ts';
 import { isAdmin, type Actor } from '../../../domain/auth/actor.ts';
 import { toCloudEvents } from '../../../domain/events/cloud-event.ts';
@@ -138,7 +139,7 @@ async function readPage(
     isFull: more,
     oldestOpenTx,
     behind,
-  } = await readLog(em, after, { ...filter, limit: BATCH });
+  } = await readLog(em, after, { ...filter, limit: BATCH, bytes: STREAM_PAGE_BYTES });
   const audiences = await taskAudiences(em, events);
   const entries = events.map((event) => entryOf(event, audiences, deps.env.BASE_URL));
   const last = entries.at(-1)?.place ?? after;

@@ -3,6 +3,7 @@
  * reader.
  */
 import { isTerminal } from '../../../contracts/run-events.ts';
+import { STREAM_PAGE_BYTES } from '../../../db/large-fields.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { maySeeInside, maySeeRun, readInside, type InsideOfRun } from '../../../domain/runs/policy.ts';
 import { listEvents, getRunInside } from '../../../domain/runs/queries.ts';
@@ -84,7 +85,7 @@ async function readPage(
   const em = deps.orm.em.fork();
   // Read the status first: if it is terminal, the events read after it are complete.
   const run = await readInside(em, runId);
-  const rows = await listEvents(em, runId, { after, limit: BATCH });
+  const rows = await listEvents(em, runId, { after, limit: BATCH, bytes: STREAM_PAGE_BYTES });
   const entries = rows.map((event): RunEntry => {
     const text = `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(presentEvent(event))}\n\n`;
     return { place: event.seq, size: text.length, text };
