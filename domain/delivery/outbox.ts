@@ -78,13 +78,17 @@ export type Head = DeliveryRow & {
   tracestate: string | null;
 };
 
-/** A delivery in a list, without what is sent. */
+/** A delivery in a list: without what is sent, and with the beginning of a long type. */
 export type ListedDelivery = Omit<DeliveryRow, 'content_type' | 'body'>;
 
-const LISTED_COLUMNS = `d.id, d.target_id, d.ord::text as ord, d.message_id, d.type, d.run_id, d.seq,
-  d.status, d.attempts, d.attempt_log, d.last_attempt_at, d.next_attempt_at,
-  d.response_status, d.error, d.redelivery_of, d.created_at, d.delivered_at`;
-const COLUMNS = `${LISTED_COLUMNS}, d.content_type, d.body`;
+/** Characters; the type of an emitted event is its author's. */
+const MAX_LISTED_TYPE = 1_000;
+
+const OTHER_COLUMNS = `d.id, d.target_id, d.ord::text as ord, d.message_id, d.run_id, d.seq, d.status,
+  d.attempts, d.attempt_log, d.last_attempt_at, d.next_attempt_at, d.response_status, d.error,
+  d.redelivery_of, d.created_at, d.delivered_at`;
+const LISTED_COLUMNS = `${OTHER_COLUMNS}, left(d.type, ${MAX_LISTED_TYPE}) as type`;
+const COLUMNS = `${OTHER_COLUMNS}, d.type, d.content_type, d.body`;
 
 /** Newest first, starting below `before`. */
 export async function listDeliveries(
