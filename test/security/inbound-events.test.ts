@@ -62,22 +62,13 @@ test('a batch is taken whole or not at all, each event once, and its owner alone
   const next = /<(.+)>/.exec(listed.headers.get('link') ?? '')?.[1] ?? '';
   const { pathname, search } = new URL(next);
   expect((await owner.get(pathname + search)).body).toMatchObject([{ event_id: 'b1' }]);
-  // Cursors of before had the time as PostgreSQL writes it, in the zone of its session.
   const [place = '', last = ''] = decodeCursor(new URL(next).searchParams.get('cursor') ?? '') as string[];
   const day = place.slice(0, 10);
-  const formerly = [
-    `${place.replace('T', ' ').replace('Z', '+00')}`,
-    `${place.replace('T', ' ').replace('Z', '+00:00')}`,
-  ];
-  for (const time of formerly)
-    expect(
-      (await owner.get(`/events/received?limit=1&cursor=${encodeCursor([time, last])}`)).body,
-    ).toMatchObject([{ event_id: 'b1' }]);
   for (const time of [
-    `${day} 25:00:00+00`,
-    `${day} 01:00:00`,
+    `${day}T25:00:00Z`,
+    `${day}T01:00:00`,
     '0000-01-01 00:00:00+00',
-    `${day} 01:00:00+99`,
+    `${day}T01:00:00+99:00`,
   ])
     expect(await owner.get(`/events/received?cursor=${encodeCursor([time, last])}`)).toMatchObject({
       status: 400,
