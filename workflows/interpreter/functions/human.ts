@@ -23,7 +23,7 @@ export async function callHuman(
   const human = (task.frame.human ??= humanFrame());
   const marks = schedule(args, human.created_at, at, input);
   const decision = await askPerson(execution, task, human, {
-    task: () => newTask(execution, args, task, human, marks, input, at),
+    task: () => limited(newTask(execution, args, task, human, marks, input, at), marks),
     marks,
     onExpiry: args.on_expiry ?? 'fault',
   });
@@ -85,7 +85,7 @@ function newTask(
     const value = resolve(given ?? null, input, at);
     return value === null || value === undefined ? null : text(value, parameter, task.ref);
   };
-  const request: NewHumanTask = {
+  return {
     id: human.id,
     run_id: execution.start.run_id,
     task: task.ref,
@@ -116,9 +116,12 @@ function newTask(
     ...(args.delegate === undefined ? {} : { delegate: args.delegate }),
     ...(args.context === undefined ? {} : { context: context(execution, args.context, task, input, at) }),
   };
+}
+
+/** Questions that were asked before the limits stay as they are. */
+function limited(request: NewHumanTask, marks: readonly Mark[]): NewHumanTask {
   const problem = sizeProblem(request, marks);
-  // Questions that were asked before stay as they are.
-  if (problem !== null && patched('question-size')) throw fault('validation', problem, task.ref);
+  if (problem !== null && patched('question-size')) throw fault('validation', problem, request.task);
   return request;
 }
 
