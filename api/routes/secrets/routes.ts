@@ -2,6 +2,7 @@ import * as z from 'zod';
 
 import { checkStepUp } from '../../../domain/auth/clients.ts';
 import type { Role } from '../../../contracts/roles.ts';
+import { MAX_SECRET_LENGTH, secretProblem } from '../../../contracts/secret-value.ts';
 import { invalid } from '../../../domain/errors.ts';
 import { checkSecretLimit } from '../../../domain/limits.ts';
 import {
@@ -28,7 +29,11 @@ const params = z.object({ name: z.string() });
  * fields. They are stored as JSON text.
  */
 const secretValue = z
-  .union([text({ min: 1, max: 65_536 }), jsonObject])
+  .union([text({ min: 1, max: MAX_SECRET_LENGTH }), jsonObject])
+  .check((context) => {
+    const message = secretProblem(context.value);
+    if (message !== null) context.issues.push({ code: 'custom', input: context.value, message });
+  })
   .meta({ description: 'Text, or an object such as {username, password}. It is never returned.' });
 
 const ofTeam = {

@@ -69,6 +69,23 @@ test('a secret is stored encrypted, replaced, listed, removed, and never returne
   expect(await resolve('API_KEY')).toBeNull();
 });
 
+test('an object has at most 100 values, on all levels, and 65,536 characters as JSON', async () => {
+  const values = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, `v${n}`]));
+  const codeOf = async (value: unknown) => {
+    const { status, body } = await builder.put('/secrets/PARTS', { value });
+    return status === 422 ? body.errors[0].message : status;
+  };
+  expect(await codeOf(values(100))).toBe(201);
+  expect(await codeOf({ deep: [values(60)], more: values(40) })).toBe(200);
+  const tooMany = 'must have at most 100 values';
+  expect(await codeOf({ deep: [values(60)], more: values(41) })).toBe(tooMany);
+  expect(await codeOf(JSON.stringify(values(101)))).toBe(tooMany);
+  expect(await codeOf({ one: JSON.stringify(values(101)) })).toBe(tooMany);
+  expect(await codeOf({ one: 'x'.repeat(65_536) })).toBe('must have at most 65536 characters as JSON');
+  expect(await codeOf(`{${'x'.repeat(65_535)}`)).toBe(200);
+});
+
 test('a secret is visible to its owner only, not even to admins', async () => {
   await builder.put('/secrets/MINE', { value: 'mine-value' });
   const admin = await t.user('admin');
