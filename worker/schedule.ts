@@ -1,4 +1,9 @@
-import { ScheduleAlreadyRunning, type Client, type ScheduleDescription } from '@temporalio/client';
+import {
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  type Client,
+  type ScheduleDescription,
+} from '@temporalio/client';
 import type { Priority } from '@temporalio/common';
 import {
   RECONCILE_SCHEDULE,
@@ -66,6 +71,7 @@ export async function ensureSchedules(
       if (differs(await handle.describe(), wanted))
         await handle.update(({ state }) => ({ ...wanted, state }));
     }
+    await removeUnnamed(client, routine, taskQueue);
   }
 }
 
@@ -129,4 +135,18 @@ function differs({ spec, policies, action }: ScheduleDescription, wanted: Wanted
     wanted.action.priority.fairnessWeight,
   ];
   return JSON.stringify(known) !== JSON.stringify(goal);
+}
+
+/**
+ * Earlier versions created schedules without the installation's id; one for our task queue would run every
+ * pass twice.
+ */
+async function removeUnnamed(client: Client, { schedule }: Routine, taskQueue: string): Promise<void> {
+  const handle = client.schedule.getHandle(schedule);
+  try {
+    const { action } = await handle.describe();
+    if (action.taskQueue === taskQueue) await handle.delete();
+  } catch (error) {
+    if (!(error instanceof ScheduleNotFoundError)) throw error;
+  }
 }
