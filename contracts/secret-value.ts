@@ -3,7 +3,7 @@ import { isRecord } from './is-record.ts';
 
 export const MAX_SECRET_LENGTH = 65_536;
 /** Texts and numbers on all levels. */
-export const MAX_SECRET_PARTS = 100;
+const MAX_SECRET_PARTS = 100;
 
 /** Why an object, or a text that is the JSON of one, is too much for a secret; null if it is not. */
 export function secretProblem(value: string | Record<string, unknown>): string | null {
