@@ -63,12 +63,15 @@ test('a workflow keeps its label when an older one starts later in the same hour
   expect(await started()).toEqual({ [HIGH]: 1, other: 2 });
 });
 
+/** Minutes since midnight, one after the other: after all other uses, whatever the time is now. */
+let late = 1_400;
+
 test('what the runs of a workflow have spent has the label of the workflow', async () => {
   const use = (workflow: string | null, cost: number) =>
     rows(
-      `insert into usage_record (id, run_id, user_id, workflow_id, usage, cost_usd, input_tokens)
-       values (?, ?, ?, ?, '{}', ?, 10)`,
-      [randomUUID(), randomUUID(), userId, workflow, cost],
+      `insert into usage_record (id, at, run_id, user_id, workflow_id, usage, cost_usd, input_tokens)
+       values (?, ${SINCE_MIDNIGHT}, ?, ?, ?, '{}', ?, 10)`,
+      [randomUUID(), late++, randomUUID(), userId, workflow, cost],
     );
   const spent = async () => {
     // One is for the calls without a workflow of the first test.
