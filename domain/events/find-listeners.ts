@@ -98,9 +98,10 @@ export async function findListeners(
   const [alone] = count === 1 ? events : [];
   const more = alone === undefined ? new Map<string, string>() : moreOf(shapes, typesOf(alone.event));
   if (alone !== undefined && more.size > 0) {
-    await eachPage(search, alone, more, known, once);
+    const all: Choose = (page) => (withoutKnown(page, known), page);
+    await eachPage(search, [alone], { from: more, choose: all, act: once });
     // Listeners of later pages may have moved to earlier ones meanwhile.
-    await eachPage(search, alone, beforeAll([alone]), known, once);
+    await eachPage(search, [alone], { choose: all, act: once });
   }
   await findMoved(search, events.slice(0, count), known, once);
   return count;
@@ -118,24 +119,32 @@ function onceForEach(act: Act): Act {
   };
 }
 
-/** By type, the place before its first shape. */
-function beforeAll(events: readonly { event: Attributes }[]): Map<string, string> {
-  return new Map([...allTypesOf(events)].map((type) => [type, '']));
+/** The shapes of a page where listeners are looked for. */
+type Choose = (page: ReadonlyMap<string, ShapesOfType>) => ReadonlyMap<string, ShapesOfType>;
+
+interface Pages {
+  /** By type, the shape after which to begin. Default: all are read. */
+  from?: ReadonlyMap<string, string>;
+  choose: Choose;
+  act: Act;
 }
 
-/** Goes through the shapes of the event's types, from those after `more` on. */
+/** Goes through the shapes of the events' types. */
 async function eachPage(
   search: Search,
-  alone: { event: Attributes },
-  more: ReadonlyMap<string, string>,
-  known: KnownShapes,
-  act: Act,
+  events: readonly { event: Attributes }[],
+  { from, choose, act }: Pages,
 ): Promise<void> {
-  for (let after = more; after.size > 0;) {
-    const shapes = await readShapes(search, after.keys(), after);
-    withoutKnown(shapes, known);
-    await eachFound(search, (await probesOf(search, [alone], shapes)).probes, act);
-    after = moreOf(shapes, typesOf(alone.event));
+  const types = allTypesOf(events);
+  for (let after = from ?? new Map([...types].map((type) => [type, ''])); after.size > 0;) {
+    const page = await readShapes(search, after.keys(), after);
+    const shapes = choose(page);
+    for (let first = 0; shapes.size > 0 && first < events.length;) {
+      const { probes, count } = await probesOf(search, events, shapes, first);
+      await eachFound(search, probes, act);
+      first = count;
+    }
+    after = moreOf(page, types);
   }
 }
 
@@ -170,21 +179,14 @@ async function findMoved(
   known: KnownShapes,
   act: Act,
 ): Promise<void> {
-  const types = allTypesOf(events);
   for (let isAnyFresh = true; isAnyFresh;) {
     isAnyFresh = false;
-    let more = beforeAll(events);
-    while (more.size > 0) {
-      const now = await readShapes(search, more.keys(), more);
-      const fresh = withoutKnown(now, known);
-      if (fresh.size > 0) isAnyFresh = true;
-      for (let from = 0; fresh.size > 0 && from < events.length;) {
-        const { probes, count } = await probesOf(search, events, fresh, from);
-        await eachFound(search, probes, act);
-        from = count;
-      }
-      more = moreOf(now, types);
-    }
+    const choose: Choose = (page) => {
+      const fresh = withoutKnown(page, known);
+      isAnyFresh ||= fresh.size > 0;
+      return fresh;
+    };
+    await eachPage(search, events, { choose, act });
   }
 }
 
