@@ -12,7 +12,8 @@ export function secretProblem(value: string | Record<string, unknown>): string |
   return countParts(value) > MAX_SECRET_PARTS ? `must have at most ${MAX_SECRET_PARTS} values` : null;
 }
 
-function objectIn(text: string): Record<string, unknown> | null {
+/** The object of which a secret is the JSON; null for another text. */
+export function objectIn(text: string): Record<string, unknown> | null {
   if (!text.trimStart().startsWith('{')) return null;
   try {
     const json: unknown = JSON.parse(text);

@@ -3,9 +3,9 @@
  * back.
  */
 import { fault } from '../../contracts/fault.ts';
-import { isRecord } from '../../contracts/is-record.ts';
 import type { CallFiles } from '../../domain/ports.ts';
 import { fillPlaceholders, placeholderNames, unboundName } from '../../contracts/placeholders.ts';
+import { objectIn } from '../../contracts/secret-value.ts';
 import { isTextual } from '../http/media-types.ts';
 import { createRedactor } from './redactor.ts';
 
@@ -152,15 +152,6 @@ function secretNamed(name: string, values: ReadonlyMap<string, string>, marks: R
 /** The texts and numbers inside a secret that is a JSON object, which may come back one by one. */
 export function textsIn(secret: unknown): string[] {
   if (typeof secret === 'number') return [String(secret)];
-  if (typeof secret === 'string') return secret.trimStart().startsWith('{') ? partsOf(secret) : [secret];
+  if (typeof secret === 'string') return [secret, ...textsIn(objectIn(secret))];
   return typeof secret === 'object' && secret !== null ? Object.values(secret).flatMap(textsIn) : [];
-}
-
-function partsOf(text: string): string[] {
-  try {
-    const json: unknown = JSON.parse(text);
-    return isRecord(json) ? [text, ...Object.values(json).flatMap(textsIn)] : [text];
-  } catch {
-    return [text];
-  }
 }
