@@ -32,15 +32,21 @@ function OwnPersonField({ label: _label, ...field }: OwnControl) {
   return <PersonField {...field} />;
 }
 
-export function PersonField({ without = [], onChoose, value, onText, ...field }: Props) {
-  const text = value.trim();
+/** People for what was typed; undefined until the first are known. */
+export function useSuggestedPeople(typed: string, without: readonly string[] = []): Person[] | undefined {
+  const text = typed.trim();
   const { data } = useQuery({
     queryKey: ['search people', text, without.length],
     // As many more as may be left out.
     queryFn: ({ signal }) => searchPeople(text, Math.min(SUGGESTED + without.length, MAX_PAGE), signal),
     placeholderData: (last) => last,
   });
-  const people = (data ?? []).filter(({ id }) => !without.includes(id)).slice(0, SUGGESTED);
+  return data?.filter(({ id }) => !without.includes(id)).slice(0, SUGGESTED);
+}
+
+export function PersonField({ without = [], onChoose, value, onText, ...field }: Props) {
+  const found = useSuggestedPeople(value, without);
+  const people = found ?? [];
   return (
     <Combobox
       {...field}
@@ -51,7 +57,7 @@ export function PersonField({ without = [], onChoose, value, onText, ...field }:
         detail: person.display_name === null ? '' : person.username,
         picture: <Avatar {...person.avatar} />,
       }))}
-      status={data === undefined ? '' : words.peopleFound(people.length)}
+      status={found === undefined ? '' : words.peopleFound(people.length)}
       maxLength={MAX_USERNAME}
       value={value}
       onText={onText}

@@ -1,7 +1,7 @@
 /** Files for an invocation: uploaded when they are chosen, and sent by reference. */
 import { useSignal, type Signal } from '@preact/signals';
 
-import { client } from '../../data/api.ts';
+import { uploadFile } from '../../data/uploads.ts';
 import { ProblemText } from '../../ui/problem.tsx';
 import type { Attached } from './invocation.ts';
 import css from './agents.module.css';
@@ -22,11 +22,7 @@ export function Attachments({ attached, fields }: Props) {
     refused.value = null;
     try {
       for (const file of chosen.files ?? []) {
-        const { id, name, media_type, size, sha256 } = await client.call('uploadFile', {
-          query: { name: file.name },
-          // A browser that does not know the type leaves it empty.
-          body: new Blob([file], { type: file.type || 'application/octet-stream' }),
-        });
+        const { id, name, media_type, size, sha256 } = await uploadFile(file);
         const to = field.value === '' ? null : field.value;
         const others = attached.value.filter((other) => to === null || other.field !== to);
         attached.value = [...others, { field: to, file: { file_id: id, name, media_type, size, sha256 } }];

@@ -9,6 +9,7 @@ import {
   type Evaluation,
 } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
+import { uploadFile } from '../../data/uploads.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { RecordForm } from '../../ui/record-form.tsx';
 import { words } from './evaluation-words.ts';
@@ -58,8 +59,7 @@ async function startWith(
   file: File | undefined,
 ): Promise<Evaluation> {
   if (file === undefined) return client.call('evaluateAgent', { path: { id }, body: request });
-  const body = new Blob([file], { type: file.type || 'application/octet-stream' });
-  const { id: fileId } = await client.call('uploadFile', { query: { name: file.name }, body });
+  const { id: fileId } = await uploadFile(file);
   try {
     return await client.call('evaluateAgent', { path: { id }, body: { ...request, file_id: fileId } });
   } catch (error) {

@@ -5,10 +5,10 @@ import type { ComponentChildren } from 'preact';
 import type { AuditEntry } from '../../../../client/index.ts';
 import { isUuid } from '../../../../contracts/uuid.ts';
 import { setQuery } from '../../app/router.ts';
-import { personName, readPersonId, searchPeople } from '../../data/people.ts';
-import { useQuery } from '../../data/query.ts';
+import { personName, readPersonId } from '../../data/people.ts';
 import { Choice, type Option } from '../../ui/filters.tsx';
 import page from '../../ui/page.module.css';
+import { useSuggestedPeople } from '../../ui/person-field.tsx';
 import { detailOf } from '../../ui/problem.tsx';
 import { complain } from '../../ui/toasts.tsx';
 import { exportAddress, isoTime, localTime, OUTCOMES, type AuditFilter } from './audit-filter.ts';
@@ -90,17 +90,10 @@ function TextField({ name, label, hint = label, maxLength, value = '', proposed 
   );
 }
 
-/** More are found by typing. */
-const SUGGESTED = 8;
-
 /** Takes a username, or the id of anybody, also of who has no account any more. */
 function PersonField({ value = '' }: { value: string | undefined }) {
   const typed = useSignal('');
-  const { data } = useQuery({
-    queryKey: ['search people', typed.value.trim()],
-    queryFn: ({ signal }) => searchPeople(typed.value, SUGGESTED, signal),
-    placeholderData: (last) => last,
-  });
+  const people = useSuggestedPeople(typed.value);
   const choose = async (text: string) => {
     const isId = text === '' || text === 'me' || isUuid(text);
     const id = isId ? text : await readPersonId(text);
@@ -116,7 +109,7 @@ function PersonField({ value = '' }: { value: string | undefined }) {
       onType={(text) => (typed.value = text)}
       onEnter={choose}
     >
-      {(data ?? []).map(({ username, display_name: name }) => (
+      {people?.map(({ username, display_name: name }) => (
         <option key={username} value={username}>
           {name ?? username}
         </option>

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 import { isRecord } from '../../../../contracts/is-record.ts';
 import { referenceTo } from '../../../../contracts/file-reference.ts';
-import { client } from '../../data/api.ts';
+import { mediaTypeOf, uploadFile } from '../../data/uploads.ts';
 import { detailOf } from '../problem.tsx';
 import { fileEntry, STILL_UPLOADING, type FileEntry, type FileField, type Schema } from './fields.ts';
 import { formProblems } from './form-check.ts';
@@ -100,11 +100,7 @@ function useUpload({ field, entry: given, uploadFor, onChange }: Props) {
     change.current({ file: null, isUploading: true });
     let result: FileEntry = { file: null };
     try {
-      const stored = await client.call('uploadFile', {
-        query: { name: file.name, ...uploadFor },
-        body: new Blob([file], { type: typeOf(file) }),
-        signal: upload.signal,
-      });
+      const stored = await uploadFile(file, { query: uploadFor, signal: upload.signal });
       result = { file: referenceTo(stored, field.schema), name: stored.name };
     } catch (error) {
       if (!upload.signal.aborted) refused.value = detailOf(error);
@@ -129,15 +125,10 @@ function nameOf({ file, name }: FileEntry): string {
   return shown ?? '';
 }
 
-/** A browser that does not know the type leaves it empty. */
-function typeOf(file: File): string {
-  return file.type || 'application/octet-stream';
-}
-
 /** What the schema has against the file, as far as it can be told before the upload. */
 function problemOf(schema: Schema, file: File): string | undefined {
   const properties = isRecord(schema['properties']) ? schema['properties'] : {};
-  const value = { name: file.name, media_type: typeOf(file), size: file.size };
+  const value = { name: file.name, media_type: mediaTypeOf(file), size: file.size };
   const known = Object.entries(properties).filter(([name]) => Object.hasOwn(value, name));
   return formProblems({ type: 'object', properties: Object.fromEntries(known) }, value)[0]?.message;
 }

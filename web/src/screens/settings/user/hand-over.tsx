@@ -7,6 +7,7 @@ import { personName, readPersonId } from '../../../data/people.ts';
 import { cache, useQuery } from '../../../data/query.ts';
 import { FormDialog } from '../../../ui/form-dialog.tsx';
 import page from '../../../ui/page.module.css';
+import { personSchema } from '../../../ui/person-field.tsx';
 import { ProblemText } from '../../../ui/problem.tsx';
 import type { Schema } from '../../../ui/schema-form/fields.ts';
 import { tell } from '../../../ui/toasts.tsx';
@@ -19,7 +20,7 @@ const LOOK_MS = 2_000;
 const schema: Schema = {
   type: 'object',
   required: ['to'],
-  properties: { to: { type: 'string', title: words.to, description: words.toHelp } },
+  properties: { to: personSchema(words.to, words.toHelp) },
 };
 
 export function HandOver({ user: { id, username } }: { user: User }) {
