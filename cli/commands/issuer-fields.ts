@@ -1,13 +1,12 @@
 /** The fields of an external issuer as flags. */
 import type { CreateIssuerRequest, UpdateIssuerRequest } from '../../client/operations.ts';
 import { claimOf } from '../../contracts/claim-text.ts';
+import { ROLES, type Role } from '../../contracts/roles.ts';
 import type { Cli } from '../core/cli.ts';
 import { usageError } from '../core/errors.ts';
 import { choice, flag, text, texts, type ValuesOf } from '../core/flags.ts';
 import { readSecret } from '../core/input.ts';
 
-const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
-type Role = (typeof ROLES)[number];
 const TOKEN_TYPES = ['at+jwt', 'jwt', 'none'] as const;
 type Mapping = NonNullable<UpdateIssuerRequest['mapping']>;
 

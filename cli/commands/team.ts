@@ -2,6 +2,7 @@
 import { buildRouteMap } from '@stricli/core';
 
 import type { Team, TeamMember } from '../../client/index.ts';
+import { ROLES } from '../../contracts/roles.ts';
 import type { Cli } from '../core/cli.ts';
 import { agentView } from '../core/agents.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
@@ -18,7 +19,6 @@ import { workflowView } from '../core/workflows.ts';
 
 const TEAM = argument('TEAM', 'Id or name');
 const PERSON = argument('USER', 'Id or username', 'person');
-const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
 const KINDS = ['agent', 'workflow', 'file', 'webhook', 'hook', 'event-source'] as const;
 
 const teamView: View<Team> = {

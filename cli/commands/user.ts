@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { buildRouteMap } from '@stricli/core';
 
 import type { Client, UpdateUserRequest, UserIdentity } from '../../client/operations.ts';
+import { ROLES } from '../../contracts/roles.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
 import { CliError, EXIT, usageError } from '../core/errors.ts';
@@ -18,7 +19,6 @@ import { userView } from './status.ts';
 const USER = argument('USER', 'Id or username', 'person');
 /** How often a large transfer is looked at. */
 const POLL_MS = 1_000;
-const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
 
 const list = command({
   brief: 'List users; for admins',

@@ -1,7 +1,7 @@
 /** The issuer that the settings name. It is a record like the others, which only the settings change. */
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { claimMapping, type ClaimMapping } from '../../contracts/identity.ts';
-import type { Role } from '../../contracts/roles.ts';
+import { ROLES, type Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../audit/write.ts';
 import type { Encryption } from '../secrets/encryption.ts';
@@ -25,7 +25,6 @@ export interface SettingsIssuer {
 }
 
 /** The roles claim has our own names of roles. */
-const ROLE_NAMES = ['viewer', 'approver', 'builder', 'admin'] as const;
 
 /**
  * Stores the issuer of the settings, and gives the record of an issuer that they no longer name to the
@@ -53,7 +52,7 @@ export async function applySettingsIssuer(
   const before = known === undefined ? null : await getIssuer(em, known.id, true);
   const mapping = claimMapping.parse({
     groups: env.OIDC_GROUPS_CLAIM,
-    roles: ROLE_NAMES.map((role) => ({ claim: env.OIDC_ROLES_CLAIM, value: role, roles: [role] })),
+    roles: ROLES.map((role) => ({ claim: env.OIDC_ROLES_CLAIM, value: role, roles: [role] })),
     default_roles: env.OIDC_DEFAULT_ROLES,
     second_factor: env.OIDC_SECOND_FACTOR,
   });

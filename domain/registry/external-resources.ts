@@ -80,7 +80,7 @@ export class ResourceSession {
       const missing = references.resources.filter((reference) => !failed.has(keyOf(reference)));
       if (missing.length === 0) break;
       await inParallel(missing, AT_ONCE, async (reference) => {
-        if (this.#source.secret === null && readsSecrets(policyOf(reference, definition))) {
+        if (this.#source.secret === null && mayReadSecrets(policyOf(reference, definition))) {
           failed.add(keyOf(reference));
           problems.push(unfetchedProblem(reference));
           return;
@@ -176,8 +176,8 @@ function policyOf({ authentication }: ResourceReference, definition: Record<stri
   return own(own(own(definition, 'use'), 'authentications'), name);
 }
 
-/** Whether a policy reads secrets: by an expression, or by `use` in its scheme. */
-function readsSecrets(policy: unknown): boolean {
+/** Whether a policy may read secrets: by any expression, or by `use` in its scheme. */
+function mayReadSecrets(policy: unknown): boolean {
   if (JSON.stringify(policy ?? null).includes('${')) return true;
   return isRecord(policy) && Object.values(policy).some((scheme) => own(scheme, 'use') !== undefined);
 }

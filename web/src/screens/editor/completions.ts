@@ -1,4 +1,5 @@
 /** What can stand at the cursor: names of the language, and names that the registry knows. */
+import { ROLES } from '../../../../contracts/roles.ts';
 import type { CallArguments, CallFunction } from '../../../../language/definition/model-calls.ts';
 import { TASK_KINDS } from '../../../../language/definition/kind-facts.ts';
 import type { Cursor } from './cursor.ts';
@@ -131,7 +132,7 @@ function valuesAt({ path, around }: Cursor, definition: unknown, registry: Regis
   if (parent === 'groups') return registry.groups.map((name) => [name, words.completion.group]);
   if (parent === 'users' || last === 'assignee')
     return registry.users.map((name) => [name, words.completion.user]);
-  if (parent === 'roles') return ['viewer', 'approver', 'builder', 'admin'].map((name) => [name]);
+  if (parent === 'roles') return ROLES.map((name) => [name]);
   if (parent === 'secrets') return registry.secrets.map((name) => [name, words.completion.secret]);
   if (last === 'method' && parent === 'with') return METHODS.map((name) => [name]);
   if (parent === 'context' && path.at(-3) === 'with')
