@@ -2,10 +2,10 @@
  * `Idempotency-Key`: stores the first response in the transaction of the change itself, so the two cannot
  * diverge.
  */
-import { canonicalJson } from '../../contracts/canonical-json.ts';
-import { withoutEnd } from '../../contracts/text-end.ts';
 import type { Context } from 'koa';
 
+import { canonicalJson } from '../../contracts/canonical-json.ts';
+import { withoutEnd } from '../../contracts/text-end.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared, type Value } from '../../db/prepared.ts';
 import type { Actor } from '../../domain/auth/actor.ts';

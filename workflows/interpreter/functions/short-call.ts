@@ -49,7 +49,7 @@ export function shortCall(
   // Validation has checked the shape of `with` for this function.
   const args = definition.with ?? {};
   const ownMs = definition.timeout === undefined ? null : timeoutMs(execution, definition.timeout, at);
-  const shortCalls = execution.shortCalls;
+  const { shortCalls } = execution;
   const fits = (callMs: number): boolean => shortCalls.fits(Math.min(callMs, ownMs ?? callMs));
   let call: Call | null = null;
   if (callee.name === 'http' && fits(HTTP_TIMEOUT_MS)) {
