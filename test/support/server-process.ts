@@ -12,8 +12,13 @@ import { startTemporal, type TemporalOptions } from '../../dev/temporal.ts';
 import { publish } from './run-folder.ts';
 import { namespaceNames, templateDatabase, type Service } from './servers.ts';
 
-/** A workflow is asked to continue as new after so many events. Versions of workers drain within seconds. */
-const smallHistory = {
+/**
+ * A workflow is asked to continue as new after so many events. Versions of workers drain within seconds. A
+ * task queue is in one part, so what waits in it has one order.
+ */
+const smallSettings = {
+  'matching.numTaskqueueReadPartitions': 1,
+  'matching.numTaskqueueWritePartitions': 1,
   'limit.historyCount.suggestContinueAsNew': 25,
   'matching.wv.VersionDrainageStatusVisibilityGracePeriod': '"1s"',
   'matching.wv.VersionDrainageStatusRefreshInterval': '"1s"',
@@ -25,7 +30,7 @@ for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, ()
 publish(folder, `${service}.pid`, String(process.pid));
 try {
   const server =
-    service === 'postgres' ? await postgres() : await temporal(service === 'temporal' ? {} : smallHistory);
+    service === 'postgres' ? await postgres() : await temporal(service === 'temporal' ? {} : smallSettings);
   publish(folder, service, JSON.stringify(server.shared));
   void goneJest().then(() => stopping.resolve());
   await stopping.promise;
@@ -61,7 +66,7 @@ async function postgres() {
 }
 
 async function temporal(dynamicConfig: Record<string, number | string>) {
-  const namespaces = dynamicConfig === smallHistory ? namespaceNames.slice(0, 5) : namespaceNames;
+  const namespaces = dynamicConfig === smallSettings ? namespaceNames.slice(0, 5) : namespaceNames;
   const start = (ports: Pick<TemporalOptions, 'port' | 'uiPort' | 'otherPorts'>) =>
     startTemporal({
       dataDir: join(folder, `${service}-data`),

@@ -57,7 +57,8 @@ export async function testTemporal(): Promise<TestTemporal> {
 }
 
 /**
- * On a server that suggests continue-as-new after a few events of history, so that runs do it all the time.
+ * On a server that suggests continue-as-new after a few events of history, so that runs do it all the time,
+ * and that does not split task queues.
  */
 export async function smallTemporal(): Promise<TestTemporal> {
   const { address, uiUrl } = (await demand('temporal-small')) as { address: string; uiUrl: string };
