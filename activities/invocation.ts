@@ -17,6 +17,7 @@ import {
   beginInvocation,
   failInvocation,
   finishInvocation,
+  holdsClaim,
   isOver,
   isToBeCancelled,
   keepProgress,
@@ -59,6 +60,12 @@ export interface Invocation {
   unawaited?(row: InvocationRow): Promise<void>;
 }
 
+/**
+ * Milliseconds after which an attempt asks before it calls whether it still has the claim: while its process
+ * was frozen, or waited for the database, another worker may have made the call.
+ */
+const CLAIM_FRESH_MS = 2_000;
+
 type InvocationInput = WithBatch & InvocationRef & { round?: number };
 
 /** The row of one call. */
@@ -96,6 +103,7 @@ async function callOrRecall(
   call: UnderWay,
 ): Promise<Invoked> {
   let mine: ClaimedRow | null = null;
+  const beganAt = performance.now();
   try {
     const begun = await begin(deps, row, input, invocation, call.context.info);
     if (begun.result) return begun.result;
@@ -104,8 +112,11 @@ async function callOrRecall(
     // A lost call may be repeated by another activity, so Temporal's attempts do not count all.
     describeSpan(null, { 'cadenza.call.attempt': begun.claim });
     await invocation.prepare(begun);
-    const result =
-      (await invocation.enter?.(mine, begun)) ?? (await callNow(deps, row, input, invocation, begun, call));
+    let result = await invocation.enter?.(mine, begun);
+    if (!result) {
+      if (performance.now() - beganAt > CLAIM_FRESH_MS) await requireClaim(deps, mine);
+      result = await callNow(deps, row, input, invocation, begun, call);
+    }
     if (result.awaits) {
       invocation.gate?.passOn();
       return result;
@@ -132,6 +143,10 @@ async function callOrRecall(
     await invocation.gate?.leave(left, isRepeated ? failure : error, call.signal.aborted && !isRepeated);
     throw failure;
   }
+}
+
+async function requireClaim(deps: InvocationDeps, { runId, key, claim }: ClaimedRow): Promise<void> {
+  if (!(await holdsClaim(deps.orm.em.fork(), runId, key, claim))) throw overtaken();
 }
 
 /** Nothing depends on its success: what is left is removed later. */

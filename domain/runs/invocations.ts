@@ -120,6 +120,20 @@ export async function beginInvocation(
   };
 }
 
+/** Whether no other attempt has claimed the key after `claim`, and there is no outcome yet. */
+export async function holdsClaim(
+  em: EntityManager,
+  runId: string,
+  key: string,
+  claim: number,
+): Promise<boolean> {
+  const rows = await em.execute<object[]>(
+    'select from invocation where run_id = ? and key = ? and claims = ? and finished_at is null',
+    [runId, key, claim],
+  );
+  return rows.length > 0;
+}
+
 /** Outcomes for `keep_outcomes`; null if there are none. */
 export function outcomeRows(outcomes: readonly CallOutcome[]): string | null {
   if (outcomes.length === 0) return null;

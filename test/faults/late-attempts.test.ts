@@ -1,7 +1,7 @@
 /**
- * The first attempt of a call is held on its way to the database, and Temporal, which hears nothing of its
- * worker, has the call made by another one. Then the first attempt goes on. It must not call again nor take
- * the claim: record and run have the answer of the one call.
+ * The first attempt of a call is held on its way to the database, or the answer on its way back. Temporal hears
+ * nothing of its worker, and has the call made by another one. Then the first attempt goes on. It must not call
+ * again nor take the claim: record and run have the answer of the one call.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
@@ -9,22 +9,26 @@ import { registeredAgent } from '../support/agent-body.ts';
 import { agentTask } from '../support/definitions.ts';
 import { sendJson, startServer } from '../support/http-server.ts';
 import { endOf, startRun, startTestPlatform, type TestPlatform } from '../support/platform.ts';
-import { startProgram } from '../support/programs.ts';
+import { startProgram, type Program } from '../support/programs.ts';
 import { startLink, type OnPassing } from './long-run/link.ts';
 
-/** The first statement that claims a key waits, with its connection, until it is let go. */
-function heldClaim() {
+/** The first statement that claims a key waits, or its answer, with its connection, until it is let go. */
+function heldClaim(what: 'statement' | 'answer') {
   const [held, release, answered] = [0, 1, 2].map(() => Promise.withResolvers<void>());
   if (!held || !release || !answered) throw new Error('no promises');
   let holds: unknown = null;
+  const hold = (): Promise<void> => {
+    held.resolve();
+    return release.promise;
+  };
   const onPassing: OnPassing = ({ connection, from, bytes }) => {
     if (holds === null && from === 'client' && /[0-9a-f]{12}:\/do\/0/.test(bytes.toString('latin1'))) {
       holds = connection;
-      held.resolve();
-      return release.promise;
+      return what === 'statement' ? hold() : undefined;
     }
-    if (holds === connection && from === 'server') answered.resolve();
-    return undefined;
+    if (holds !== connection || from !== 'server') return undefined;
+    answered.resolve();
+    return what === 'answer' ? hold() : undefined;
   };
   return { onPassing, held: held.promise, release: release.resolve, answered: answered.promise };
 }
@@ -58,33 +62,35 @@ async function startCounterpart() {
   return { keys, called: called.promise, answer: answer.resolve, server };
 }
 
-test.concurrent.each([
-  ['an ordinary call', { minutes: 1 }],
-  ['a short call', { seconds: 5 }],
-])('%s whose first attempt begins late is made once', async (_kind, timeout) => {
+/** A worker, the counterpart, and a run whose call the worker is about to make. */
+async function startScene(task: object, held: 'statement' | 'answer') {
   const platform = await startTestPlatform({ worker: false });
   const builder = await platform.as('builder');
   const counterpart = await startCounterpart();
-  const claim = heldClaim();
+  const claim = heldClaim(held);
   const links = await startLinks(platform, claim.onPassing);
   const first = await startProgram('worker', platform, links.settings);
   const agent = await registeredAgent(builder, { configuration: { endpoint: counterpart.server.url } });
-  const run = await startRun(builder, { do: [{ call: agentTask(agent.id, { timeout }) }] });
+  const run = await startRun(builder, { do: [{ call: { ...agentTask(agent.id), ...task } }] });
   await claim.held;
-  links.toTemporal.set({ kind: 'cut' });
-  const second = await startProgram('worker', platform);
-  await counterpart.called;
-  claim.release();
-  await claim.answered;
-  // It would call at once.
+  return { platform, builder, counterpart, claim, links, first, run };
+}
+
+/** Once the first attempt has gone on. */
+async function expectOneCall(
+  { platform, builder, counterpart, links, first, run }: Awaited<ReturnType<typeof startScene>>,
+  second: Program,
+): Promise<void> {
   await sleep(1_000);
-  const called = counterpart.keys.length;
   counterpart.answer();
   const ended = await endOf(builder, run);
+  // What the first one has begun ends before it does.
+  await first.stop();
+  const called = counterpart.keys.length;
   const [record] = await platform.orm.em
     .fork()
     .execute<{ result: unknown }[]>('select result from invocation where run_id = ?', [run['id']]);
-  await Promise.all([first.kill(), second.kill()]);
+  await second.kill();
   await Promise.all([links.close(), counterpart.server.close()]);
   await platform.close();
   expect({ called, status: ended['status'], output: ended['output'] }).toEqual({
@@ -93,4 +99,32 @@ test.concurrent.each([
     output: { n: 1 },
   });
   expect(record?.result).toMatchObject({ output: { n: 1 } });
+}
+
+/** Within a task with a timeout, a call is ordinary. */
+const KINDS = [
+  ['an ordinary call', { timeout: { after: { minutes: 5 } } }],
+  ['a short call', {}],
+] as const;
+
+test.concurrent.each(KINDS)('%s whose first attempt begins late is made once', async (_kind, task) => {
+  const scene = await startScene(task, 'statement');
+  const { platform, counterpart, claim, links } = scene;
+  links.toTemporal.set({ kind: 'cut' });
+  const second = await startProgram('worker', platform);
+  await counterpart.called;
+  claim.release();
+  await claim.answered;
+  await expectOneCall(scene, second);
+});
+
+test.concurrent.each(KINDS)('%s of a worker that was frozen before it is made once', async (_kind, task) => {
+  const scene = await startScene(task, 'answer');
+  const { platform, counterpart, claim, first } = scene;
+  process.kill(first.pid(), 'SIGSTOP');
+  claim.release();
+  const second = await startProgram('worker', platform);
+  await counterpart.called;
+  process.kill(first.pid(), 'SIGCONT');
+  await expectOneCall(scene, second);
 });
