@@ -402,7 +402,14 @@ export interface TemporalGateway {
    */
   checkContainer(agent: CheckContainerInput, timeoutMs: number): Promise<CheckedContainer | null>;
   /** Resumes a target's deliveries now; starts its workflow if none runs. */
-  wakeDelivery(targetId: string): Promise<void>;
+  wakeDelivery(target: DueTarget): Promise<void>;
+}
+
+/** Something is to be sent to it. */
+export interface DueTarget {
+  id: string;
+  /** The user or team of whose share it takes; null for notifications, which go to many people. */
+  holder_id: string | null;
 }
 
 /** The schedule of a workflow, by the clock. */

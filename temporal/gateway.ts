@@ -15,13 +15,12 @@ import {
   type RunSignal,
   type RunStart,
 } from '../contracts/temporal.ts';
-import { readShardTarget } from '../domain/notifications/shards.ts';
-import { TemporalUnavailable, type TemporalGateway } from '../domain/ports.ts';
+import { TemporalUnavailable, type DueTarget, type TemporalGateway } from '../domain/ports.ts';
 import { abnormallyClosed, closeReason, troubled } from './closed-executions.ts';
 import { isUnavailable, isUnknownSearchAttribute, orRefused, unlessGone } from './grpc-failures.ts';
 import { historyRetentionMs, removeHistory } from './histories.ts';
 import { scheduleCalls } from './schedules.ts';
-import { PLATFORM_SHARES } from './shares.ts';
+import { PLATFORM_SHARES, shareOfDeliveries } from './shares.ts';
 import { startRun } from './start-run.ts';
 
 export interface GatewayOptions {
@@ -91,7 +90,7 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
       ),
     ...scheduleCalls(client, taskQueue, call),
     checkContainer: (agent, timeoutMs) => checkContainer(options, agent, timeoutMs),
-    wakeDelivery: (targetId) => call(() => wakeDelivery(client, taskQueue, targetId)),
+    wakeDelivery: (target) => call(() => wakeDelivery(client, taskQueue, target)),
     ping: () =>
       call(() => client.workflowService.getSystemInfo({})).then(
         () => true,
@@ -174,13 +173,17 @@ function runArgs(
   };
 }
 
-async function wakeDelivery(client: Client, taskQueue: string, targetId: string): Promise<void> {
+async function wakeDelivery(
+  client: Client,
+  taskQueue: string,
+  { id, holder_id: holderId }: DueTarget,
+): Promise<void> {
   await client.workflow.signalWithStart(DELIVER_WORKFLOW, {
-    workflowId: deliverWorkflowId(targetId),
+    workflowId: deliverWorkflowId(id),
     taskQueue,
-    args: [targetId],
+    args: [id],
     signal: wakeSignal,
-    priority: PLATFORM_SHARES[readShardTarget(targetId) === null ? 'deliveries' : 'notifications'],
+    priority: holderId === null ? PLATFORM_SHARES.notifications : shareOfDeliveries(holderId),
     staticSummary: 'Deliveries to one target',
   });
 }

@@ -10,11 +10,18 @@ export function shareOfOwner(ownerId: string): Priority {
 }
 
 /**
+ * Of what is sent to the webhooks, and for the A2A tasks, of a user or a team. It is heavier than that of their
+ * runs, so that deliveries come before a backlog of runs, and those of one holder do not hold back others'.
+ */
+export function shareOfDeliveries(holderId: string): Priority {
+  return { fairnessKey: `deliveries ${holderId}`, fairnessWeight: 10 };
+}
+
+/**
  * Of the platform's own work: a heavier key is served more often than an owner's. The reconciler repairs what
  * the others leave undone, so it comes next.
  */
 export const PLATFORM_SHARES = {
-  deliveries: { fairnessKey: 'deliveries', fairnessWeight: 10 },
   notifications: { fairnessKey: 'notifications', fairnessWeight: 10 },
   reconcile: { fairnessKey: 'reconcile', fairnessWeight: 100 },
   retention: { fairnessKey: 'retention', fairnessWeight: 1 },

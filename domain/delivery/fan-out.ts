@@ -6,11 +6,13 @@ import type { EntityManager, Orm } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { TEAMS_OF_USER, type Actor, type TeamRole } from '../auth/actor.ts';
+import { holderOf } from '../auth/ownership.ts';
 import { cloudEventTypesOf } from '../events/cloud-event.ts';
 import { readLog, type LogEvent } from '../events/log-reader.ts';
 import { positionBefore, type Position } from '../events/position.ts';
 import { matchesType } from '../events/type-filter.ts';
 import { maySeeEvent, taskAudiences, taskOf, type TaskAudiences } from '../events/visibility.ts';
+import type { DueTarget } from '../ports.ts';
 import type { DeliveryKind, DeliveryKinds } from './kind.ts';
 import { enqueue, type Outgoing } from './outbox.ts';
 import { TARGET_COLUMNS, type DeliveryTarget } from './target.ts';
@@ -22,7 +24,7 @@ export interface FanOutDeps {
 
 export interface FannedOut {
   /** Targets that the caller wakes. */
-  due: string[];
+  due: DueTarget[];
   /**
    * `more`: call again at once. `behind`: open transactions hold back later events. `done`: everything is
    * read. `unwanted`: there are no active targets.
@@ -70,12 +72,14 @@ async function fanOutBatch(em: EntityManager, kinds: DeliveryKinds): Promise<Fan
   const last = events.at(-1);
   if (!last) return { due: [], state: behind ? 'behind' : 'done' };
   const audiences = await taskAudiences(em, events);
-  const due: string[] = [];
+  const due: DueTarget[] = [];
   // One after the other, so that the messages of one are in memory; in the order of ids, so that concurrent
   // writers lock the targets in the same order.
   for (const watcher of await watchersOf(em, events)) {
     const messages = await buildAll(em, kinds, events, watcher, audiences);
-    if ((await enqueue(em, watcher.target.id, messages)).due) due.push(watcher.target.id);
+    const { target } = watcher;
+    if ((await enqueue(em, target.id, messages)).due)
+      due.push({ id: target.id, holder_id: holderOf(target) });
   }
   await moveCursor(em, isFull ? last.position : positionBefore(oldestOpenTx));
   return { due, state: isFull ? 'more' : behind ? 'behind' : 'done' };

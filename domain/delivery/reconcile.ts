@@ -2,7 +2,7 @@
  * Resumes what a crash or an outage of Temporal left undone: events missing from the outbox, and due targets
  * without a delivery workflow.
  */
-import { TemporalUnavailable, type TemporalGateway } from '../ports.ts';
+import { TemporalUnavailable, type DueTarget, type TemporalGateway } from '../ports.ts';
 import { fanOut, type FanOutDeps } from './fan-out.ts';
 import { dueTargets } from './target.ts';
 
@@ -20,30 +20,30 @@ export async function reconcileDeliveries(
   deps: ReconcileDeliveryDeps,
   options: { heartbeat(): void; overdueMs?: number },
 ): Promise<number> {
-  const due = new Set<string>();
+  const due = new Map<string, DueTarget>();
   for (let round = 0; round < MAX_ROUNDS; round++) {
     options.heartbeat();
     const result = await fanOut(deps);
-    for (const id of result.due) due.add(id);
+    for (const target of result.due) due.set(target.id, target);
     if (result.state !== 'more') break;
   }
-  for (const id of await dueTargets(deps.orm.em.fork(), {
+  for (const target of await dueTargets(deps.orm.em.fork(), {
     limit: BATCH,
     overdueMs: options.overdueMs ?? OVERDUE_MS,
   }))
-    due.add(id);
-  return wakeTargets(deps.temporal, due);
+    due.set(target.id, target);
+  return wakeTargets(deps.temporal, due.values());
 }
 
 /** If Temporal is unavailable, the next reconciliation finds the remaining targets again. */
 export async function wakeTargets(
   temporal: Pick<TemporalGateway, 'wakeDelivery'>,
-  ids: Iterable<string>,
+  targets: Iterable<DueTarget>,
 ): Promise<number> {
   let woken = 0;
-  for (const id of ids) {
+  for (const target of targets) {
     try {
-      await temporal.wakeDelivery(id);
+      await temporal.wakeDelivery(target);
       woken++;
     } catch (error) {
       if (error instanceof TemporalUnavailable) break;

@@ -1,6 +1,7 @@
 /** Receivers of deliveries. Each webhook and each A2A push configuration owns one target. */
 import { arrayLiteral } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import type { DueTarget } from '../ports.ts';
 
 export interface DeliveryTarget {
   id: string;
@@ -102,13 +103,12 @@ export async function removeTarget(em: EntityManager, id: string): Promise<void>
 export async function dueTargets(
   em: EntityManager,
   options: { limit: number; overdueMs: number },
-): Promise<string[]> {
-  const rows = await em.execute<{ id: string }[]>(
-    `select id from delivery_target
+): Promise<DueTarget[]> {
+  return em.execute<DueTarget[]>(
+    `select id, holder_id from delivery_target
       where active and due_at is not null and due_at <= clock_timestamp() - ? * interval '1 millisecond'
         and (leased_until is null or leased_until < clock_timestamp())
       order by due_at limit ?`,
     [options.overdueMs, options.limit],
   );
-  return rows.map(({ id }) => id);
 }

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 
 import type { EntityManager } from '../../db/orm.ts';
+import type { DueTarget } from '../ports.ts';
 
 const MAIL_SHARDS = 4;
 const CHAT_SHARDS = 4;
@@ -23,8 +24,8 @@ export function shardOf(to: { user_id: string | null; channel_id: string | null 
 }
 
 /** The target of delivery workflows that stands for a shard. */
-export function shardTarget(shard: number): string {
-  return `${PREFIX}${shard}`;
+export function shardTarget(shard: number): DueTarget {
+  return { id: `${PREFIX}${shard}`, holder_id: null };
 }
 
 /** Null for a target of events. */

@@ -98,7 +98,8 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
           { set, resources, prune, dry_run, digest },
         );
         await auditRecords(c, { set, teamId }, dry_run ? [] : applied.plan);
-        if (due.size > 0) c.afterCommit(async () => void (await wakeTargets(deps.temporal, [...due])));
+        const targets = [...due].map((id) => ({ id, holder_id: teamId ?? c.actor.id }));
+        if (due.size > 0) c.afterCommit(async () => void (await wakeTargets(deps.temporal, targets)));
         return { status: 200, body: { set, dry_run, ...applied } };
       },
     }),

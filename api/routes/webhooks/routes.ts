@@ -1,8 +1,10 @@
 /** Webhooks: docs/events-and-files.md#webhooks. */
 import * as z from 'zod';
 
+import { holderOf } from '../../../domain/auth/ownership.ts';
 import { findDelivery, listDeliveries } from '../../../domain/delivery/outbox.ts';
 import { wakeTargets } from '../../../domain/delivery/reconcile.ts';
+import type { DeliveryTarget } from '../../../domain/delivery/target.ts';
 import { forbidden, notFound } from '../../../domain/errors.ts';
 import { typePattern } from '../../../domain/events/type-filter.ts';
 import {
@@ -66,8 +68,9 @@ const deliveryParams = z.object({ id: uuid, delivery_id: uuid });
 const byOrd = orderBy<{ ord: string }, string>(bigintText, ({ ord }) => ord);
 
 export function webhookEndpoints(deps: AppDeps): Endpoint[] {
-  const wake = (c: EndpointContext, id: string, due: boolean): void => {
-    if (due) c.afterCommit(async () => void (await wakeTargets(deps.temporal, [id])));
+  const wake = (c: EndpointContext, webhook: DeliveryTarget, due: boolean): void => {
+    const target = { id: webhook.id, holder_id: holderOf(webhook) };
+    if (due) c.afterCommit(async () => void (await wakeTargets(deps.temporal, [target])));
   };
   return [
     endpoint({
@@ -194,7 +197,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
           ...changes,
           types: wanted === null ? [] : wanted,
         });
-        wake(c, webhook.id, due);
+        wake(c, webhook, due);
         const changed = presentWebhook(await getWebhook(c.em, c.actor, webhook.id));
         return { status: 200, body: changed, headers: { ETag: tagOf(changed) } };
       },
@@ -233,7 +236,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         const webhook = await getWebhook(c.em, c.actor, c.params.id);
         c.checkSyntax();
         const { delivery, due } = await sendTest(c.em, webhook, c.actor, deps.env.BASE_URL);
-        wake(c, webhook.id, due);
+        wake(c, webhook, due);
         return { status: 202, body: presentDelivery(delivery) };
       },
     }),
@@ -298,7 +301,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         if (!(await findDelivery(c.em, webhook.id, c.params.delivery_id))) throw notFound('delivery');
         c.checkSyntax();
         const { delivery, due } = await redeliver(c.em, webhook, c.params.delivery_id);
-        wake(c, webhook.id, due);
+        wake(c, webhook, due);
         return { status: 202, body: presentDelivery(delivery) };
       },
     }),
@@ -325,7 +328,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
           webhook,
           c.body.since === undefined ? null : new Date(c.body.since),
         );
-        wake(c, webhook.id, due);
+        wake(c, webhook, due);
         return { status: 202, body: { redelivered: count } };
       },
     }),

@@ -15,7 +15,7 @@ import {
   scheduleOfWorkflow,
 } from '../../../contracts/temporal.ts';
 import { shardTarget } from '../../../domain/notifications/shards.ts';
-import type { TemporalGateway, WantedSchedule } from '../../../domain/ports.ts';
+import type { DueTarget, TemporalGateway, WantedSchedule } from '../../../domain/ports.ts';
 import { createTemporalClient } from '../../../temporal/client.ts';
 import { createGateway } from '../../../temporal/gateway.ts';
 import { createWorker, type RunningWorker } from '../../../worker/create-worker.ts';
@@ -60,6 +60,18 @@ const wanted = (more: Partial<WantedSchedule> = {}): WantedSchedule => ({
 });
 const scheduleOf = ({ workflow_id: id }: WantedSchedule) => client.schedule.getHandle(scheduleOfWorkflow(id));
 
+const targetOf = (holder: string): DueTarget => ({ id: randomUUID(), holder_id: holder });
+
+/** Each waits for a worker then. */
+async function wakeAll(targets: readonly DueTarget[]): Promise<void> {
+  for (const target of targets) await gateway.wakeDelivery(target);
+  for (const { id } of targets)
+    await until(
+      async () => (await client.workflow.getHandle(deliverWorkflowId(id)).describe()).raw,
+      ({ pendingWorkflowTask }) => Boolean(pendingWorkflowTask),
+    );
+}
+
 /** Takes one activity at a time, and notes which. */
 async function startWorker(noted: (name: string) => void): Promise<RunningWorker> {
   const activities = {
@@ -96,19 +108,14 @@ test('what is for others comes before the backlog of a busy owner', async () => 
   const installationId = randomUUID();
   await ensureSchedules(client, { installationId, taskQueue: temporal.taskQueue });
   await client.schedule.getHandle(scheduleId(RECONCILE_SCHEDULE, installationId)).trigger();
-  const others = [...Array.from({ length: 8 }, () => randomUUID()), shardTarget(0)];
-  for (const target of others) await gateway.wakeDelivery(target);
-  for (const target of others)
-    await until(
-      async () => (await client.workflow.getHandle(deliverWorkflowId(target)).describe()).raw,
-      ({ pendingWorkflowTask }) => Boolean(pendingWorkflowTask),
-    );
+  const others = [...Array.from({ length: 8 }, () => targetOf(randomUUID())), shardTarget(0)];
+  await wakeAll(others);
   await until(
     async () => (await client.workflow.count(`WorkflowType = 'reconcile'`)).count,
     (count) => count > 0,
   );
 
-  const expected = [...others, 'reconcile'];
+  const expected = [...others.map(({ id }) => id), 'reconcile'];
   const done: string[] = [];
   const worker = await startWorker((name) => void done.push(name));
   const running = worker.run();
@@ -125,6 +132,31 @@ test('what is for others comes before the backlog of a busy owner', async () => 
   expect(early).toEqual(expect.arrayContaining(expected));
 });
 
+test('deliveries of others come before those to the many webhooks of one owner', async () => {
+  const owner = randomUUID();
+  const own = Array.from({ length: BACKLOG }, () => targetOf(owner));
+  await wakeAll(own);
+  const others = Array.from({ length: 8 }, () => targetOf(randomUUID()));
+  await wakeAll(others);
+  const all = [...own, ...others].map(({ id }) => id);
+  const done: string[] = [];
+  const worker = await startWorker((name) => void done.push(name));
+  const running = worker.run();
+  await until(
+    async () => done,
+    (names) => all.every((id) => names.includes(id)),
+  );
+  // The first may have ended by themselves.
+  for (const id of all)
+    await client.workflow
+      .getHandle(deliverWorkflowId(id))
+      .terminate('test')
+      .catch(() => {});
+  worker.shutdown();
+  await running;
+  expect(done.slice(0, BACKLOG / 2)).toEqual(expect.arrayContaining(others.map(({ id }) => id)));
+});
+
 test('of a schedule one time is in the queue, however many nobody has taken', async () => {
   const schedule = wanted({ times: { kind: 'every', ms: 1_000 } });
   expect(await gateway.putSchedule(schedule)).toBeNull();
@@ -138,11 +170,12 @@ test('of a schedule one time is in the queue, however many nobody has taken', as
 });
 
 test('deliveries keep their share when their workflow continues as new', async () => {
-  const target = randomUUID();
+  const holder = randomUUID();
+  const { id: target } = targetOf(holder);
   const done: string[] = [];
   const worker = await startWorker((name) => void done.push(name));
   const running = worker.run();
-  await gateway.wakeDelivery(target);
+  await gateway.wakeDelivery({ id: target, holder_id: holder });
   const handle = client.workflow.getHandle(deliverWorkflowId(target));
   const first = await handle.describe();
   await until(
@@ -156,7 +189,7 @@ test('deliveries keep their share when their workflow continues as new', async (
   );
   for (const { raw } of [first, next])
     expect(raw.workflowExecutionInfo?.priority).toMatchObject({
-      fairnessKey: 'deliveries',
+      fairnessKey: `deliveries ${holder}`,
       fairnessWeight: 10,
     });
   await handle.terminate('test');
