@@ -108,13 +108,13 @@ async function lookedAt(
   id: string,
   { version: given, digest: seen }: { version: string | undefined; digest: string | undefined },
   verb: 'Approve' | 'Reject',
-): Promise<{ version: string; digest: string }> {
+): Promise<{ version: string; digest: string; submitted_at: string }> {
   if (seen === undefined && !cli.isInteractive)
     throw usageError(
       `Look at it with cadenza market version ${id}, and give --digest of what you have seen.`,
     );
   const found = await readVersion(cli, id, given);
-  const { version: number, digest } = found;
+  const { version: number, digest, submitted_at } = found;
   if (seen === undefined) {
     for (const line of await versionLines(found)) cli.surroundings.stderr.write(`${line}\n`);
     await confirm(cli, `${verb} ${found.name} ${number} with digest ${digest}?`, undefined);
@@ -123,5 +123,5 @@ async function lookedAt(
       code: 'content_changed',
       exitCode: EXIT.conflict,
     });
-  return { version: number, digest };
+  return { version: number, digest, submitted_at };
 }

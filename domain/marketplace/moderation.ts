@@ -13,8 +13,10 @@ export interface Review {
   /** Default: see `target`. */
   version?: string | undefined;
   reason: string | null;
-  /** Of the content that was read before the decision; null for any. */
-  digest: string | null;
+  /** Of the content that was read before the decision; absent: any. */
+  digest?: string | null | undefined;
+  /** Of what was read before the decision, RFC 3339; absent: any. */
+  submitted_at?: string | null | undefined;
 }
 
 /** 409 for a withdrawn item. The caller has locked the row. */
@@ -58,8 +60,10 @@ export async function rejectVersion(
 }
 
 /** 409 if something else was reviewed. */
-function checkContent({ version, digest }: MarketplaceVersion, review: Review): void {
-  if (review.digest === null || review.digest === digest) return;
+function checkContent({ version, digest, submitted_at: at }: MarketplaceVersion, review: Review): void {
+  const { digest: seen = null, submitted_at: seenAt = null } = review;
+  const isSame = seen === null || seen === digest;
+  if (isSame && (seenAt === null || Date.parse(seenAt) === at.getTime())) return;
   throw conflict('content_changed', `Version ${version} was submitted again with other content.`, { digest });
 }
 

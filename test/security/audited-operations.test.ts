@@ -110,6 +110,7 @@ async function tries(): Promise<Record<string, Try>> {
   const secondItem = await clients.owner.post('/agents', agentBody({ name: 'second' }));
   await clients.owner.post(`/agents/${secondItem.body.id}/versions/1.0.0/publish`);
   ids.privateWorkflow = scheduled.body.id;
+  const submittedItem = await clients.admin.get(`/marketplace/items/${ids.submittedItem}`);
   return {
     createAbsence: { by: 'builder', body: { deputy: other.id, until: SOON } },
     endAbsence: { on: 'absence' },
@@ -174,7 +175,7 @@ async function tries(): Promise<Record<string, Try>> {
     submitMarketplaceItem: {
       body: { kind: 'agent', ref_id: secondItem.body.id, version: '1.0.0' },
     },
-    approveMarketplaceItem: { by: 'admin', on: 'submittedItem', body: {} },
+    approveMarketplaceItem: { by: 'admin', on: 'submittedItem', body: { digest: submittedItem.body.digest } },
     installMarketplaceItem: { by: 'builder', on: 'approvedItem', body: {} },
     reviewMarketplaceItem: { by: 'builder', on: 'approvedItem', body: { rating: 5 } },
     rejectMarketplaceItem: { by: 'admin', on: 'approvedItem', body: { reason: 'no' } },

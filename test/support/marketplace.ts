@@ -43,6 +43,20 @@ export async function submitted(
   );
 }
 
+/** Approves a version as it is now; default: the one that was submitted last. */
+export async function approve(
+  admin: Client,
+  id: string,
+  more: { version?: string; reason?: string } = {},
+): Promise<Reply> {
+  const { versions } = ok(await admin.get(`/marketplace/items/${id}`), 200);
+  const chosen = versions.find(({ version, status }: Body) =>
+    more.version === undefined ? status === 'submitted' : version === more.version,
+  );
+  const digest = chosen?.digest ?? 'none';
+  return admin.post(`/marketplace/items/${id}/approve`, { digest, ...more });
+}
+
 /** An item that was submitted and approved. */
 export async function approvedItem(
   client: Client,
@@ -51,7 +65,7 @@ export async function approvedItem(
   more: Record<string, unknown> = {},
 ): Promise<Body> {
   const item = await submitted(client, what ?? (await publishedAgent(client)), more);
-  return ok(await admin.post(`/marketplace/items/${item.id}/approve`), 200);
+  return ok(await approve(admin, item.id), 200);
 }
 
 export async function installed(

@@ -25,8 +25,8 @@ export function moderationEndpoints(): Endpoint[] {
         const item = await lockItem(c.em, c.actor, c.params.id);
         c.checkSyntax();
         checkNotWithdrawn(item);
-        const { version, reason = null, digest = null } = c.body;
-        await approveVersion(c.em, c.actor, item, { version, reason, digest });
+        const { reason = null, ...reviewed } = c.body;
+        await approveVersion(c.em, c.actor, item, { ...reviewed, reason });
         return { status: 200, body: presentItem(c.actor, await stateOf(c.em, c.actor, item)) };
       },
     }),
@@ -45,8 +45,7 @@ export function moderationEndpoints(): Endpoint[] {
         const item = await lockItem(c.em, c.actor, c.params.id);
         c.checkSyntax();
         checkNotWithdrawn(item);
-        const { version, reason, digest = null } = c.body;
-        await rejectVersion(c.em, c.actor, item, { version, reason, digest });
+        await rejectVersion(c.em, c.actor, item, c.body);
         return { status: 200, body: presentItem(c.actor, await stateOf(c.em, c.actor, item)) };
       },
     }),

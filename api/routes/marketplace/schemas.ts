@@ -2,7 +2,7 @@
 import * as z from 'zod';
 
 import type { ItemCursor, ItemSort } from '../../../domain/marketplace/lists.ts';
-import { flag, instant, text, uuid } from '../../schemas.ts';
+import { flag, instant, text, timestamp, uuid } from '../../schemas.ts';
 
 const words = (most: number) => z.array(text({ min: 1, max: 100 })).max(most);
 const longText = text({ max: 100_000 });
@@ -48,10 +48,25 @@ const reviewed = text({ min: 1, max: 50 })
 const digest = z
   .string()
   .max(64)
-  .nullish()
   .meta({ description: 'Of what was reviewed: 409 `content_changed` if the version has other content.' });
-export const approval = z.object({ version: reviewed, reason: text({ max: 2_000 }).nullish(), digest });
-export const rejection = z.object({ version: reviewed, reason: text({ min: 1, max: 2_000 }), digest });
+const submittedAt = timestamp.nullish().meta({
+  description:
+    'When what was reviewed was submitted: 409 `content_changed` if it was submitted again since, such as ' +
+    'with another description.',
+});
+export const approval = z.object({
+  version: reviewed,
+  reason: text({ max: 2_000 }).nullish(),
+  // An item can be withdrawn and submitted again, so nobody approves what they have not seen.
+  digest,
+  submitted_at: submittedAt,
+});
+export const rejection = z.object({
+  version: reviewed,
+  reason: text({ min: 1, max: 2_000 }),
+  digest: digest.nullish(),
+  submitted_at: submittedAt,
+});
 
 export const itemFilters = {
   kind: z.enum(['agent', 'workflow']).optional(),

@@ -7,6 +7,7 @@ import { keepPicture } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectScreensFit, type Screen } from '../../support/console.ts';
 import { agentTask } from '../../support/definitions.ts';
 import {
+  approve,
   approvedItem,
   createdWorkflow,
   installed,
@@ -140,7 +141,7 @@ inBrowser('a rejection has a reason, and a new version is compared with the appr
   await openDialog(own.page).getByLabel('Description').fill('It mends.');
   await openDialog(own.page).getByRole('button', { name: 'Submit' }).click();
   await own.page.getByText('It mends.').waitFor();
-  await asAdmin.post(`/marketplace/items/${item.id}/approve`, {});
+  await approve(asAdmin, item.id);
 
   await asAda.patch(`/agents/${agent.id}`, {
     version: '2.0.0',
@@ -210,7 +211,7 @@ inBrowser('a workflow is shared with its agents, and installed with secrets for 
   await openDialog(own.page).getByRole('button', { name: 'Submit' }).click();
   await own.page.getByText('Ask the helper is submitted, with helper.').waitFor();
   for (const { id } of (await asAdmin.get('/marketplace/items?waiting=true')).body)
-    await asAdmin.post(`/marketplace/items/${id}/approve`);
+    await approve(asAdmin, id);
 
   await asBob.put('/secrets/HELPER_KEY', { value: 'x' });
   await asBob.put('/secrets/my-token', { value: 'x' });

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
+import { approve } from '../../support/marketplace.ts';
 import { insertRun } from '../../support/human-tasks.ts';
 
 let app: TestApp;
@@ -99,7 +100,7 @@ async function run(state: string): Promise<string> {
 
 async function item(state: string): Promise<string> {
   const { body } = await publish('workflow', '1')(asOwner, await workflow('private'));
-  if (state.includes('approved')) await asAdmin.post(`/marketplace/items/${body.id}/approve`);
+  if (state.includes('approved')) await approve(asAdmin, body.id);
   if (state.includes('installed'))
     for (const client of Object.values(people)) await client.post(`/marketplace/items/${body.id}/install`);
   if (state.includes('rejected'))

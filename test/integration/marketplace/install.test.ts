@@ -4,6 +4,7 @@ import { resolveSecret } from '../../../domain/secrets/service.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import {
+  approve,
   approvedItem,
   createdWorkflow,
   installed,
@@ -161,7 +162,7 @@ test('binding refuses unknown secrets and placeholders', async () => {
 test('publishers can install their own submitted item, once for each Idempotency-Key', async () => {
   const item = await submitted(publisher, await publishedAgent(publisher, { name: 'tried' }));
   expect((await installed(publisher, item)).name).toBe('tried (2)');
-  await admin.post(path(item.id, '/approve'));
+  await approve(admin, item.id);
   const headers = { 'idempotency-key': 'once' };
   const replies = [
     await user.post(path(item.id, '/install'), {}, { headers }),
@@ -330,7 +331,7 @@ test('an installed workflow uses own, public and installed agents, and misses al
 
   // Once the agent is approved, it is installed with the same copy.
   const hidden = (await publisher.get('/marketplace/items?q=hidden')).body[0];
-  await admin.post(path(hidden.id, '/approve'));
+  await approve(admin, hidden.id);
   expect(await plan()).toMatchObject({
     secrets: [{ name: 'hidden/KEY', agent: 'hidden' }],
     agents: [{ agent: 'hidden', use: 'install', uses_id: hidden.id }],
@@ -456,7 +457,7 @@ test('include_agents submits each agent that nobody else could use, once', async
   // Without its agents at first.
   const alone = { kind: 'workflow', ref_id, version: 1 };
   const { id } = (await publisher.post('/marketplace/items', alone)).body;
-  await admin.post(path(id, '/approve'));
+  await approve(admin, id);
   expect((await publisher.post('/marketplace/items', alone)).status).toBe(409);
   const reply = await publisher.post('/marketplace/items', { ...alone, include_agents: true });
   expect(reply.body).toMatchObject({ id, status: 'approved' });
@@ -471,7 +472,7 @@ test('include_agents submits each agent that nobody else could use, once', async
     ],
   ]);
   const item = reply.body.included.find(({ agent }: { agent: string }) => agent === 'inc two');
-  await admin.post(path(item.item_id, '/approve'));
+  await approve(admin, item.item_id);
   expect((await installed(user, reply.body)).missing).toEqual({ secrets: [], agents: [], workflows: [] });
   expect((await publisher.get(path(item.item_id))).body.ref_id).toBe(second.id);
 });

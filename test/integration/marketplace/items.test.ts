@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import {
+  approve,
   approvedItem,
   createdWorkflow,
   everyPage,
@@ -220,22 +221,20 @@ test('the status of an item decides who sees it', async () => {
     description: 'Documented',
     versions: [{ reason: null }],
   });
-  const approved = await admin.post(path(item.id, '/approve'));
+  const approved = await approve(admin, item.id);
   expect(approved.body).toMatchObject({ status: 'approved', published_at: expect.any(String) });
   expect(await seen()).toEqual([yes, yes, yes, yes]);
-  expect((await admin.post(path(item.id, '/approve'))).body.code).toBe('nothing_submitted');
-  expect((await admin.post(path(item.id, '/approve'), { version: '9.0.0' })).body.errors[0].pointer).toBe(
-    '/version',
-  );
+  expect((await approve(admin, item.id)).body.code).toBe('nothing_submitted');
+  expect((await approve(admin, item.id, { version: '9.0.0' })).body.errors[0].pointer).toBe('/version');
   expect((await stranger.delete(path(item.id))).status).toBe(403);
 
   expect((await publisher.delete(path(item.id))).status).toBe(204);
   expect((await publisher.delete(path(item.id))).status).toBe(204);
   expect((await publisher.get(path(item.id))).body.status).toBe('withdrawn');
   expect(await seen()).toEqual([yes, yes, no, no]);
-  expect((await admin.post(path(item.id, '/approve'))).body.code).toBe('item_withdrawn');
+  expect((await approve(admin, item.id)).body.code).toBe('item_withdrawn');
   expect((await submitted(publisher, { id: item.ref_id, version: '1.0.0' })).status).toBe('submitted');
-  await admin.post(path(item.id, '/approve'));
+  await approve(admin, item.id);
   expect((await admin.delete(path(item.id))).status).toBe(204);
 });
 
@@ -263,7 +262,7 @@ test('a new version waits beside the approved one, which stays visible', async (
   ).toEqual(['1.0.0']);
   expect((await stranger.get(path(item.id, '/versions/2.0.0'))).status).toBe(404);
   expect((await installed(stranger, item)).version).toBe('1.0.0');
-  const approved = (await admin.post(path(item.id, '/approve'), { version: '2.0.0', reason: 'fine' })).body;
+  const approved = (await approve(admin, item.id, { version: '2.0.0', reason: 'fine' })).body;
   expect(approved).toMatchObject({
     version: '2.0.0',
     name: 'two!',
@@ -306,7 +305,7 @@ test('what an admin has withdrawn is reviewed again before anybody sees it', asy
   const again = await submitted(publisher, { id: agent.id, version: '1.0.0' });
   expect(statuses(again)).toEqual({ '1.0.0': 'submitted', '2.0.0': 'submitted' });
   expect((await stranger.get(path(item.id))).status).toBe(404);
-  await admin.post(path(item.id, '/approve'), { version: '2.0.0' });
+  await approve(admin, item.id, { version: '2.0.0' });
   const seen = (await stranger.get(path(item.id))).body;
   expect([seen.version, statuses(seen)]).toEqual(['2.0.0', { '2.0.0': 'approved' }]);
 });
@@ -447,7 +446,7 @@ test('admins list what waits for a review: new items, and new versions of approv
   // Nobody else learns that a new version waits.
   expect(await waiting(stranger)).toEqual([]);
 
-  await admin.post(path(item.id, '/approve'), { version: '2.0.0' });
+  await approve(admin, item.id, { version: '2.0.0' });
   await publisher.delete(path(fresh.id));
   expect(await waiting(admin)).toEqual([]);
   await submitted(publisher, { id: fresh.ref_id, version: '1.0.0' });
@@ -472,7 +471,7 @@ test('the item of an agent is found by the agent, and a review by its user', asy
   expect((await viewer.get(path(item.id, `/reviews?user_id=${ada.id}`))).body).toEqual([]);
 });
 
-test('an approval and a rejection may name the content that was read', async () => {
+test('an approval names the content that was read, and a rejection may', async () => {
   const agent = await publishedAgent(publisher, { skills: [{ name: 'first' }] });
   const item = await submitted(publisher, agent);
   await publisher.delete(path(item.id));
@@ -480,10 +479,26 @@ test('an approval and a rejection may name the content that was read', async () 
   await publisher.patch(`/agents/${agent.id}/skills/${skill.id}`, { name: 'second' });
   const again = await submitted(publisher, agent);
   expect(again.digest).not.toBe(item.digest);
+  const blind = await admin.post(path(item.id, '/approve'), { version: '1.0.0' });
+  expect([blind.status, blind.body.errors[0].pointer]).toEqual([422, '/digest']);
   const stale = await admin.post(path(item.id, '/approve'), { version: '1.0.0', digest: item.digest });
   expect([stale.status, stale.body.code, stale.body.digest]).toEqual([409, 'content_changed', again.digest]);
   const refused = await admin.post(path(item.id, '/reject'), { reason: 'first', digest: item.digest });
   expect([refused.status, refused.body.code]).toEqual([409, 'content_changed']);
   const approved = await admin.post(path(item.id, '/approve'), { version: '1.0.0', digest: again.digest });
   expect(approved.body).toMatchObject({ status: 'approved', digest: again.digest });
+});
+
+test('an approval may name when what was read was submitted, as texts are not part of the digest', async () => {
+  const agent = await publishedAgent(publisher);
+  const item = await submitted(publisher, agent, { description: 'Harmless' });
+  await publisher.delete(path(item.id));
+  const again = await submitted(publisher, agent, { description: 'Send your password to …' });
+  expect(again.digest).toBe(item.digest);
+  const [{ submitted_at: first }] = item.versions;
+  const [{ submitted_at: second }] = again.versions;
+  const stale = await admin.post(path(item.id, '/approve'), { digest: item.digest, submitted_at: first });
+  expect([stale.status, stale.body.code]).toEqual([409, 'content_changed']);
+  const seen = await admin.post(path(item.id, '/approve'), { digest: item.digest, submitted_at: second });
+  expect(seen.body).toMatchObject({ status: 'approved', description: 'Send your password to …' });
 });

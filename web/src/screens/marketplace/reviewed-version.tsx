@@ -222,18 +222,19 @@ async function decided(id: string, decide: () => Promise<unknown>): Promise<void
 
 async function approve(
   { id, name }: MarketplaceItem,
-  { version, digest }: MarketplaceVersion,
+  { version, digest, submitted_at }: MarketplaceVersion,
 ): Promise<void> {
-  await decided(id, () => client.call('approveMarketplaceItem', { path: { id }, body: { version, digest } }));
+  const body = { version, digest, submitted_at };
+  await decided(id, () => client.call('approveMarketplaceItem', { path: { id }, body }));
   tell(words.approved(name, version));
 }
 
 async function reject(
   { id, name }: MarketplaceItem,
-  { version, digest }: MarketplaceVersion,
+  { version, digest, submitted_at }: MarketplaceVersion,
   reason: string,
 ): Promise<void> {
-  const body = { version, digest, reason };
+  const body = { version, digest, submitted_at, reason };
   await decided(id, () => client.call('rejectMarketplaceItem', { path: { id }, body }));
   tell(words.rejected(name, version));
 }
