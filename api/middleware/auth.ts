@@ -30,7 +30,7 @@ import type { KnownWorkers } from '../jobs/known-workers.ts';
 import { checkScope } from '../scopes.ts';
 import { noteIdentified } from './identify-again.ts';
 import type { AddressLimit } from './rate-limit.ts';
-import { identifyByCookie } from './session-cookie.ts';
+import { identifyByCookie, sessionSecretOf } from './session-cookie.ts';
 
 /** Where clients find out how to get a token (RFC 9728). */
 export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
@@ -93,15 +93,21 @@ export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
     }
     const bearer = workerToken === undefined ? null : bearerToken(ctx);
     if (bearer !== null && isWorkerToken(bearer)) {
+      deps.addressLimit.admit(ctx.ip, bearer);
       const isKnown = await admitWorker(deps, ctx, bearer, { mayBeKept: workerToken === 'kept' });
       if (!isKnown) {
+        deps.addressLimit.disproved(bearer);
         await countAnonymous(ctx);
         throw unauthorized(ctx, 'invalid_token', metadataUrl(deps));
       }
+      deps.addressLimit.proved(bearer);
       await next();
       return;
     }
+    const credential = bearerToken(ctx) ?? sessionSecretOf(ctx, deps.issuer);
+    if (credential !== null) deps.addressLimit.admit(ctx.ip, credential);
     const found = await identify(ctx);
+    if (credential !== null) noteProof(deps, credential, found);
     if (typeof found === 'string') {
       await countAnonymous(ctx);
       const isWrong = found === 'invalid_token' || found === 'another_user';
@@ -113,6 +119,11 @@ export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
     await admit(deps, rule, ctx, found);
     await next();
   };
+}
+
+function noteProof({ addressLimit }: AuthDeps, credential: string, found: Caller | Unidentified): void {
+  if (typeof found !== 'string') addressLimit.proved(credential);
+  else if (found === 'invalid_token' || found === 'session_ended') addressLimit.disproved(credential);
 }
 
 /** Sets `ctx.state.actor` and `ctx.state.claims`. @throws 403 */
@@ -159,7 +170,7 @@ function withResource(deps: AuthDeps, { resource: path }: AuthRule): AuthDeps {
 }
 
 /** The caller with the rights that count for the request. @throws 403 */
-function actingAs(actor: Actor, needed: Role, inTeams: boolean): Actor {
+export function actingAs(actor: Actor, needed: Role, inTeams: boolean): Actor {
   if (inTeams && hasRoleInSomeTeam(actor, needed)) return acting(actor, needed);
   if (!hasRole(actor, needed)) throw forbidden(`This requires the role ${needed}.`, 'role_required');
   return actor;

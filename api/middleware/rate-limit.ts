@@ -7,6 +7,7 @@ import { addressKey } from '../../domain/auth/throttle.ts';
 import { AppError } from '../../domain/errors.ts';
 import { tokenIdOf, type WorkerCaller } from '../../domain/jobs/worker-tokens.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { ProvenCredentials } from './proven-credentials.ts';
 
 /**
  * Limits requests per user and minute, counted in PostgreSQL for all API processes. A token of an external
@@ -95,8 +96,23 @@ function headersOf({ requests, seconds }: Counted, perMinute: number): Record<st
 export interface AddressLimit {
   /** Counts one request without a valid token. @returns the RateLimit headers. @throws 429 */
   count(ip: string): Promise<Record<string, string>>;
+  /**
+   * Before a token or a cookie is looked up. From an address that has exceeded its limit, those that have been
+   * valid here are, and in the rest of the minute as many others as the limit. @throws 429
+   */
+  admit(ip: string, credential: string): void;
+  /** It was valid. */
+  proved(credential: string): void;
+  /** It was not, or is not any more. */
+  disproved(credential: string): void;
   /** Counts one whose path is its proof, by what it proves, whatever address it comes from. As `count`. */
   countProof(proof: string): Promise<Record<string, string>>;
+}
+
+interface Blocked {
+  untilMs: number;
+  /** How many more credentials that this process does not know are looked up until then. */
+  lookups: number;
 }
 
 /** Maximum number of blocked addresses that this process remembers. */
@@ -117,7 +133,8 @@ export function createAddressLimit({
   perMinute: number;
   logger: Logger;
 }): AddressLimit {
-  const blockedUntilMs = new Map<string, number>();
+  const blocked = new Map<string, Blocked>();
+  const proven = new ProvenCredentials();
   const reject = (seconds: number): never => {
     throw new AppError(
       'too_many_requests',
@@ -130,7 +147,7 @@ export function createAddressLimit({
   };
   const countBy = async (address: string): Promise<Record<string, string>> => {
     if (perMinute === 0) return {};
-    const blockedMs = (blockedUntilMs.get(address) ?? 0) - performance.now();
+    const blockedMs = (blocked.get(address)?.untilMs ?? 0) - performance.now();
     if (blockedMs > 0) return reject(Math.ceil(blockedMs / 1_000));
     const row = await countAddress(fork(), address).catch((error: unknown) => {
       logger.warn({ err: error }, 'cannot count a request without a token');
@@ -138,12 +155,23 @@ export function createAddressLimit({
     });
     if (row === null) return {};
     if (row.requests <= perMinute) return addressHeaders(perMinute, perMinute - row.requests, row.seconds);
-    if (blockedUntilMs.size >= MAX_BLOCKED) blockedUntilMs.clear();
-    blockedUntilMs.set(address, performance.now() + row.seconds * 1_000);
+    if (blocked.size >= MAX_BLOCKED) blocked.clear();
+    blocked.set(address, { untilMs: performance.now() + row.seconds * 1_000, lookups: perMinute });
     return reject(row.seconds);
   };
   return {
     count: (ip) => countBy(addressKey(ip)),
+    admit(ip, credential) {
+      const block = blocked.get(addressKey(ip));
+      const blockedMs = (block?.untilMs ?? 0) - performance.now();
+      if (block === undefined || blockedMs <= 0 || proven.has(credential)) return;
+      if (block.lookups === 0) reject(Math.ceil(blockedMs / 1_000));
+      block.lookups -= 1;
+    },
+    proved(credential) {
+      if (perMinute > 0) proven.add(credential);
+    },
+    disproved: (credential) => proven.delete(credential),
     countProof: (proof) => countBy(`proof ${proof}`),
   };
 }

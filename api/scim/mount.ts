@@ -68,7 +68,10 @@ export function scimMiddleware(deps: AppDeps): Middleware {
     ctx.state['route'] = /^(Users|Groups)$/.test(kind) ? `/scim/v2/${kind}${id ? '/{id}' : ''}` : '/scim/v2';
     try {
       const fork = () => deps.orm.em.fork();
-      const token = await issuerOfToken(fork(), tokenOf(ctx));
+      const sent = tokenOf(ctx);
+      deps.addressLimit.admit(ctx.ip, sent);
+      const token = await issuerOfToken(fork(), sent);
+      deps.addressLimit[token === null ? 'disproved' : 'proved'](sent);
       if (token === null) {
         ctx.set(await deps.addressLimit.count(ctx.ip));
         throw tokenRequired();

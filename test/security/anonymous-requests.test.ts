@@ -1,6 +1,7 @@
 /** Requests without a valid token are limited by address, across all copies of the API, at a bounded cost. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
+import { createAccessToken } from '../../domain/auth/access-tokens.ts';
 import { createCallbackAddress } from '../../domain/jobs/callback-token.ts';
 import { createJob } from '../../domain/jobs/job.ts';
 import { registeredAgent } from '../support/agent-body.ts';
@@ -8,6 +9,7 @@ import { createClient, startTestApp, type Client, type TestApp } from '../suppor
 import { insertRun } from '../support/human-tasks.ts';
 
 const limit = 5;
+const ANY_ID = '0190f8d0-0000-7000-8000-000000000000';
 const settings = { TRUST_PROXY: 'true', RATE_LIMIT_ADDRESS_PER_MINUTE: String(limit) };
 let app: TestApp;
 let copy: TestApp;
@@ -77,6 +79,52 @@ test('a refused address costs no statement, and does not limit requests with a t
   expect(await status(createClient(app.url, token), '/users/me')).toBe(200);
   address = '203.0.113.250';
   expect(await status(app.anonymous)).toBe(200);
+});
+
+test('junk that looks like a token is read a few times, and known tokens go on from its address', async () => {
+  const owner = await app.user('builder');
+  const limits = app.env;
+  const newToken = async (): Promise<{ id: string; token: string }> => {
+    const given = {
+      name: 'a',
+      scopes: ['runs:read'],
+      expiresAt: new Date(Date.now() + 86_400_000),
+      maxDays: 365,
+    };
+    const { token, record } = await createAccessToken(app.orm.em.fork(), owner, { ...given, limits });
+    return { id: record.id, token };
+  };
+  const [known, fresh, ended] = [await newToken(), await newToken(), await newToken()];
+  // Its checksum is right, as that of junk can be.
+  await app.orm.em.fork().execute('delete from access_token where id = ?', [ended.id]);
+  const junk = [ended.token, `cadenza_worker_${'x'.repeat(43)}`, (await app.createUser()).token];
+  await app.orm.em.fork().execute(`update user_account set status = 'disabled' where id <> ?`, [owner.id]);
+  const by = (token: string, path = '/runs') => status(createClient(app.url, token), path);
+  expect(await by(known.token)).toBe(200);
+  const { em } = app.app.deps.orm;
+  const fork = em.fork.bind(em);
+  let reads = 0;
+  em.fork = (options) => {
+    reads += 1;
+    return fork(options);
+  };
+  for (let request = 0; request < 40; request += 1) {
+    const [token = ''] = junk.splice(0, 1);
+    junk.push(token);
+    const path = token.startsWith('cadenza_worker_') ? `/jobs/${ANY_ID}/heartbeat` : '/runs';
+    expect([401, 429]).toContain(
+      await status(createClient(app.url, token), path, path === '/runs' ? 'GET' : 'POST'),
+    );
+  }
+  em.fork = fork;
+  // Each is read and counted until the limit, and as many others are read.
+  expect(reads).toBeLessThanOrEqual(2 * (limit + 1) + limit);
+  expect([await by(ended.token), await by(fresh.token), await by(known.token)]).toEqual([429, 429, 200]);
+  // One that has ended is junk from then on.
+  await app.orm.em.fork().execute('delete from access_token where id = ?', [known.id]);
+  expect([await by(known.token), await by(known.token)]).toEqual([429, 429]);
+  address = '203.0.113.251';
+  expect(await by(fresh.token)).toBe(200);
 });
 
 test('requests with missing, forged and ended tokens count, on every path', async () => {
