@@ -87,9 +87,8 @@ export function createApp(options: CreateAppOptions): App {
     deps.eventReaders.stop();
     deps.runReaders.stop();
     deps.partialFeeds.stop();
-    deps.sessions.stop();
     deps.load.stop();
-    await Promise.allSettled(ended);
+    await Promise.allSettled([...ended, deps.sessions.stop()]);
   };
   const strictResponses = options.strictResponses ?? false;
   return { koa: createKoa(deps, endpoints, strictResponses), deps, endpoints, stop };

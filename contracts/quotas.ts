@@ -21,15 +21,13 @@ const TEAM_QUOTAS = [
   'event_sources',
 ] as const;
 /** What only people have. */
-const OWN_QUOTAS = ['chats', 'tokens', 'clients'] as const;
-const USER_QUOTAS = [...TEAM_QUOTAS, ...OWN_QUOTAS] as const;
+const OWN_QUOTAS = ['chats', 'tokens', 'clients', 'streams'] as const;
 
-/** `streams`: by settings only, for each process of the API. */
-export const QUOTA_NAMES = [...USER_QUOTAS, 'streams'] as const;
+export const QUOTA_NAMES = [...TEAM_QUOTAS, ...OWN_QUOTAS] as const;
 export type QuotaName = (typeof QUOTA_NAMES)[number];
 
 /** What a quota is for each of, if not for all that somebody has together. */
-export const QUOTA_UNITS = ['run', 'agent', 'workflow', 'process'] as const;
+export const QUOTA_UNITS = ['run', 'agent', 'workflow'] as const;
 export type QuotaUnit = (typeof QUOTA_UNITS)[number];
 
 /** The least number of events in which a run can do anything. */
@@ -56,7 +54,7 @@ function fieldsOf<Name extends QuotaName>(names: readonly Name[]) {
 
 /** What replaces the settings for a user. */
 export const userQuotas = z
-  .strictObject(fieldsOf(USER_QUOTAS))
+  .strictObject(fieldsOf(QUOTA_NAMES))
   .meta({ id: 'UserQuotas', description: 'What replaces the settings of quotas. 0: no limit.' });
 /** What replaces the settings for a team. */
 export const teamQuotas = z

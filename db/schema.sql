@@ -247,6 +247,12 @@ create table agent_version (
 CREATE INDEX agent_version_author ON public.agent_version USING btree (created_by);
 CREATE INDEX agent_version_served ON public.agent_version USING btree (agent_id, status, precedence);
 
+create unlogged table api_copy (
+  id uuid not null,
+  expires_at timestamp with time zone not null,
+  constraint api_copy_pkey PRIMARY KEY (id)
+);
+
 create table applied_resource (
   id uuid not null,
   owner_id uuid not null,
@@ -1131,7 +1137,7 @@ create table inbound_hook (
   team_id uuid,
   holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
   constraint inbound_hook_pkey PRIMARY KEY (id),
-  constraint inbound_hook_last_refusal_check CHECK ((last_refusal = ANY (ARRAY['unsigned'::text, 'wrong_signature'::text, 'old_signature'::text, 'no_secret'::text, 'inactive'::text]))),
+  constraint inbound_hook_last_refusal_check CHECK ((last_refusal = ANY (ARRAY['unsigned'::text, 'wrong_signature'::text, 'old_signature'::text, 'no_secret'::text, 'source_bound'::text, 'inactive'::text]))),
   constraint inbound_hook_scheme_check CHECK ((scheme = ANY (ARRAY['github'::text, 'stripe'::text, 'slack'::text, 'standard'::text]))),
   constraint inbound_hook_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE,
   constraint inbound_hook_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id)
@@ -1571,6 +1577,18 @@ CREATE INDEX oauth_code_expiry ON public.oauth_code USING btree (expires_at);
 CREATE INDEX oauth_code_session ON public.oauth_code USING btree (session_id);
 CREATE INDEX oauth_code_user ON public.oauth_code USING btree (user_id);
 CREATE TRIGGER oauth_code_user_id_not_ended BEFORE INSERT ON public.oauth_code FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
+
+create unlogged table open_stream (
+  id uuid not null,
+  copy_id uuid not null,
+  user_id uuid not null,
+  address text not null,
+  constraint open_stream_pkey PRIMARY KEY (id),
+  constraint open_stream_copy_id_fkey FOREIGN KEY (copy_id) REFERENCES api_copy(id) ON DELETE CASCADE
+);
+CREATE INDEX open_stream_address ON public.open_stream USING btree (address);
+CREATE INDEX open_stream_copy ON public.open_stream USING btree (copy_id);
+CREATE INDEX open_stream_user ON public.open_stream USING btree (user_id);
 
 create table passkey (
   id uuid not null,
@@ -2348,6 +2366,7 @@ create table write_pause (
 -- function notify_account_change() returns trigger
 -- function notify_ended_call() returns trigger
 -- function oldest_open_transaction() returns xid8
+-- function open_stream(p_copy uuid, p_lease interval, p_stream uuid, p_user uuid, p_address text, p_of_user bigint, p_of_address bigint) returns TABLE(scope text, most bigint, own boolean)
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
 -- function prune_audit(days integer, after_seal bigint, max_seals integer) returns TABLE(seal bigint, hash bytea, entries bigint)
 -- function quota_of(p_holder uuid, p_name text) returns bigint

@@ -19,7 +19,7 @@ export interface A2ACall {
    * Opens a session for a stream or a long wait; it ends when the access token expires. Close it after use.
    * @throws 429 when the user has too many streams open
    */
-  openSession(kind: 'stream' | 'wait'): LiveSession;
+  openSession(kind: 'stream' | 'wait'): Promise<LiveSession>;
   target: A2AAgent;
   version: WireVersion;
   /** URIs from the `A2A-Extensions` header. */

@@ -44,9 +44,9 @@ export async function grpcCall(
       userAgent: first(metadata, 'user-agent') || null,
       requestId: about.requestId,
     },
-    openSession(kind) {
+    async openSession(kind) {
       if (kind === 'wait') return deps.sessions.openWait(opener);
-      const session = deps.sessions.openStream(opener);
+      const session = await deps.sessions.openStream(opener);
       call.cutAfter(session.signal);
       return session;
     },

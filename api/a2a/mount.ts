@@ -177,9 +177,9 @@ function callOf(ctx: Context, deps: AppDeps, target: A2AAgent, version: WireVers
     deps,
     actor: ctx.state['actor'],
     origin: originOf(ctx, 'a2a'),
-    openSession(kind) {
+    async openSession(kind) {
       if (kind === 'wait') return deps.sessions.openWait(openerOf(ctx));
-      const session = deps.sessions.openStream(openerOf(ctx));
+      const session = await deps.sessions.openStream(openerOf(ctx));
       cutUnread(ctx, session);
       return session;
     },

@@ -82,7 +82,7 @@ export interface Follow {
  * @throws task_not_found, also once the task is another user's, or the agent hidden from the caller
  */
 export async function* followTask(call: A2ACall, { taskId, after, stopAtInterruption }: Follow): ItemStream {
-  const session = call.openSession('stream');
+  const session = await call.openSession('stream');
   const watch = call.deps.runEvents.watch(taskId);
   const wake = (): void => watch.close();
   const stopped = AbortSignal.any([call.signal, session.signal]);
@@ -197,7 +197,7 @@ function ends({ update }: A2AStreamItem, stopAtInterruption: boolean): boolean {
  * or the server shuts down, and the call with the rights that its user has then. @throws task_not_found
  */
 export async function settled(call: A2ACall, taskId: string): Promise<{ row: TaskRow; now: A2ACall }> {
-  const session = call.openSession('wait');
+  const session = await call.openSession('wait');
   const watch = call.deps.runEvents.watch(taskId);
   const wake = (): void => watch.close();
   const stopped = AbortSignal.any([call.signal, session.signal]);

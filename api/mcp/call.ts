@@ -22,7 +22,7 @@ export interface McpCall {
   /** Closing the connection cancels the call, as from 2026-07-28 on. */
   cancelsOnLeave: boolean;
   /** @throws 429 when the user has too many streams open */
-  openSession: () => LiveSession;
+  openSession: () => Promise<LiveSession>;
   /** Aborted when the client goes away. */
   gone: AbortSignal;
   /** Whether the client has not yet taken what was sent to it. */

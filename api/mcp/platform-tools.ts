@@ -167,7 +167,7 @@ async function getRunTool(
 ): Promise<CallToolResult> {
   const run = await getRun(deps.orm.em.fork(), actor, runId);
   if (seconds === 0) return runResult(run);
-  const session = openSession();
+  const session = await openSession();
   try {
     const untilMs = performance.now() + seconds * 1_000;
     const entries = followRun({ deps, session, gone }, { runId, after: run.last_seq, untilMs });

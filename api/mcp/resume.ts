@@ -29,9 +29,11 @@ export async function resumeCall(ctx: Context, call: McpCall, lastEventId: strin
   const { deps, actor } = call;
   const begun = await findProtocolCall(deps.orm.em.fork(), actor.id, id);
   if (!begun?.request_id) throw new AppError('not_found', 'not_found', 'There is no such stream.');
-  const session = call.openSession();
+  const session = await call.openSession();
   cutUnread(ctx, session);
-  ctx.res.once('close', () => session.close());
+  // The client may have left meanwhile.
+  if (ctx.res.closed) session.close();
+  else ctx.res.once('close', () => session.close());
   const shown = { id, lastSeq: Number(seq) };
   await sendEvents(ctx, {
     events: missed(call, begun, shown, session),

@@ -54,7 +54,7 @@ export async function callRunTool(
   const source =
     named && (await findToolSource(call.deps.orm.em.fork(), call.actor, named.kind, named.digits));
   if (!source) return null;
-  const session = call.openSession();
+  const session = await call.openSession();
   try {
     const token = request._meta?.progressToken;
     const runId = await start(call, source, given, request);

@@ -66,7 +66,7 @@ export async function answerChat(
   const { pinned } = await findModel(em, actor, request.model);
   if (!chats(pinned))
     throw badParameter('model', `The agent ${pinned.name} cannot answer with text.`, 'unsupported_model');
-  const session = deps.sessions.openStream(openerOf(ctx));
+  const session = await deps.sessions.openStream(openerOf(ctx));
   try {
     const callId = uuidv7();
     const runId = await startChat(ctx, deps, request, { ...repeat, id: callId, pinned });

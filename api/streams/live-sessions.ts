@@ -5,15 +5,13 @@
  */
 import type { Context } from 'koa';
 
-import type { Logger } from '../../config/logger.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { actorsOfClaims, type ExpiringClaims } from '../../domain/auth/access-token.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
-import { addressKey } from '../../domain/auth/throttle.ts';
-import { AppError } from '../../domain/errors.ts';
 import { overloaded, type Load } from '../load-guard.ts';
 import { claimsOf } from '../middleware/auth.ts';
 import { releaseOf } from '../middleware/requests-at-once.ts';
+import { StreamPlaces, type StreamPlacesOptions } from './stream-places.ts';
 
 const CHECK_MS = 2_000;
 /** Many changes at once are one check. */
@@ -46,28 +44,21 @@ export function openerOf(ctx: Context): SessionOpener {
 export interface LiveSessions {
   /**
    * Opens a session for a stream.
-   * @throws 429 if the user or the address has too many streams open in this process; 503 while it has too
-   * much to do
+   * @throws 429 if the user or the address has too many streams open on all copies of the API; 503 while this
+   * process has too much to do
    */
-  openStream(opener: SessionOpener): LiveSession;
-  /** The streams that a user has open in this process. */
-  streamsOf(userId: string): number;
+  openStream(opener: SessionOpener): Promise<LiveSession>;
   /** Opens a session for a wait, which ends by itself within a minute. */
   openWait(opener: SessionOpener): LiveSession;
   /** Ends this part of the streams, at least one, the oldest first: their clients continue them later. */
   endStreams(part: number): void;
   /** Checks all at once, because somebody's rights may have changed. */
   recheckSoon(): void;
-  /** Checks no more. Streams end now for another reason. */
-  stop(): void;
+  /** Checks no more, and streams stop counting. They end now for another reason. */
+  stop(): Promise<void>;
 }
 
-export interface LiveSessionsOptions {
-  fork: () => EntityManager;
-  logger: Logger;
-  /** Limit per process; 0 means no limit. */
-  streamsPerUser: number;
-  streamsPerAddress: number;
+export interface LiveSessionsOptions extends StreamPlacesOptions {
   /** How much this process has to do. */
   load: () => Load;
 }
@@ -81,7 +72,7 @@ interface OpenSession {
 
 export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
   const open = new Set<OpenSession>();
-  const counts = new StreamCounts(options);
+  const places = new StreamPlaces(options);
   let timer: NodeJS.Timeout | null = null;
   let isChecking = false;
   let isStopped = false;
@@ -121,17 +112,17 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
   };
 
   return {
-    streamsOf: (userId) => counts.streamsOf(userId),
     openWait: (opener) => add(opener, false, () => {}),
     recheckSoon: coalesced(() => tryCheck(options, [...open])),
     stop() {
       isStopped = true;
       pause();
+      return places.stop();
     },
     endStreams: (part) => endOldest(open, part),
-    openStream(opener) {
+    async openStream(opener) {
       if (options.load() !== 'ok') throw overloaded();
-      const leave = counts.enter(opener);
+      const leave = await places.take(opener.actor.id, opener.ip);
       opener.release?.();
       return add(opener, true, leave);
     },
@@ -156,7 +147,10 @@ function coalesced(work: () => Promise<void>): () => void {
   };
 }
 
-async function tryCheck({ fork, logger }: LiveSessionsOptions, sessions: OpenSession[]): Promise<void> {
+async function tryCheck(
+  { fork, logger }: Pick<LiveSessionsOptions, 'fork' | 'logger'>,
+  sessions: OpenSession[],
+): Promise<void> {
   await check(fork(), sessions).catch((error: unknown) =>
     logger.warn({ err: error }, 'cannot check whether sessions are still valid'),
   );
@@ -174,60 +168,4 @@ async function check(em: EntityManager, sessions: readonly OpenSession[]): Promi
     if (actor) session.actor = actor;
     else session.ended.abort();
   });
-}
-
-/** The quota that `STREAMS_PER_USER` is. */
-const OF_USER = { quota: 'streams', scope: 'user', setting: 'STREAMS_PER_USER' };
-
-function checkLimit(count: number, limit: number, whose: string, quota?: typeof OF_USER): void {
-  if (limit === 0 || count < limit) return;
-  throw new AppError(
-    'too_many_requests',
-    'too_many_streams',
-    `The limit of ${limit} open streams of ${whose} is reached: close one first.`,
-    { headers: { 'Retry-After': '5' }, ...(quota ? { extra: { ...quota, limit } } : {}) },
-  );
-}
-
-/** Of the open streams, by user and by address. */
-class StreamCounts {
-  readonly #limits: Pick<LiveSessionsOptions, 'streamsPerUser' | 'streamsPerAddress'>;
-  readonly #ofUser = new Counts();
-  readonly #ofAddress = new Counts();
-
-  constructor(limits: Pick<LiveSessionsOptions, 'streamsPerUser' | 'streamsPerAddress'>) {
-    this.#limits = limits;
-  }
-
-  streamsOf(userId: string): number {
-    return this.#ofUser.of(userId);
-  }
-
-  /** @returns ends the count. @throws 429 */
-  enter({ actor, ip }: SessionOpener): () => void {
-    const address = addressKey(ip);
-    checkLimit(this.#ofUser.of(actor.id), this.#limits.streamsPerUser, 'a user', OF_USER);
-    checkLimit(this.#ofAddress.of(address), this.#limits.streamsPerAddress, 'an address');
-    this.#ofUser.change(actor.id, 1);
-    this.#ofAddress.change(address, 1);
-    return () => {
-      this.#ofUser.change(actor.id, -1);
-      this.#ofAddress.change(address, -1);
-    };
-  }
-}
-
-/** Counters by key. Keys with a count of 0 are removed. */
-class Counts {
-  readonly #counts = new Map<string, number>();
-
-  of(key: string): number {
-    return this.#counts.get(key) ?? 0;
-  }
-
-  change(key: string, by: number): void {
-    const count = this.of(key) + by;
-    if (count > 0) this.#counts.set(key, count);
-    else this.#counts.delete(key);
-  }
 }

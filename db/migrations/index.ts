@@ -95,6 +95,8 @@ import { Migration202611292230FilesForStarts } from './202611292230-files-for-st
 import { Migration202611292245TasksOfTeams } from './202611292245-tasks-of-teams.ts';
 import { Migration202611292246ChatsOfTeams } from './202611292246-chats-of-teams.ts';
 import { Migration202611292255LogPagesByBytes } from './202611292255-log-pages-by-bytes.ts';
+import { Migration202611300200OpenStreams } from './202611300200-open-streams.ts';
+import { Migration202611300201BoundHooks } from './202611300201-bound-hooks.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -190,6 +192,8 @@ export const migrations = [
   { name: '202611292245-tasks-of-teams', class: Migration202611292245TasksOfTeams },
   { name: '202611292246-chats-of-teams', class: Migration202611292246ChatsOfTeams },
   { name: '202611292255-log-pages-by-bytes', class: Migration202611292255LogPagesByBytes },
+  { name: '202611300200-open-streams', class: Migration202611300200OpenStreams },
+  { name: '202611300201-bound-hooks', class: Migration202611300201BoundHooks },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -31,6 +31,7 @@ export async function removeExpired(em: EntityManager): Promise<number> {
                           where s.oauth_client_id = oauth_client.id and s.revoked_at is null
                             and s.expires_at > now())`,
     ],
+    ['api_copy', `expires_at < now() - interval '1 minute'`],
     ['run_rate', `minute < now() - interval '1 hour'`],
     ['request_count', `minute < now() - interval '1 hour'`],
     // A used refresh token is kept as long as its session, to detect reuse.

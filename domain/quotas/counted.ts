@@ -81,6 +81,10 @@ export const OTHER_USED = {
          where a.holder_id = ${holder} group by a.id) counted)`,
   workflow_revisions: (_run: string | null, holder: string) =>
     `(select coalesce(max(w.revision), 0) from workflow w where w.holder_id = ${holder})`,
+  // Those of a copy of the API that was killed stop counting a moment later.
+  streams: (_run: string | null, holder: string) =>
+    `(select count(*) from open_stream s join api_copy c on c.id = s.copy_id
+       where s.user_id = ${holder} and c.expires_at > clock_timestamp())`,
 };
 
 function and(condition: string | null): string {

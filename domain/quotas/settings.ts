@@ -37,7 +37,7 @@ export const QUOTA_SETTINGS = {
   chats: { user: 'USER_MAX_NOTIFICATION_CHANNELS' },
   tokens: { user: 'USER_MAX_TOKENS', platform: 'PLATFORM_MAX_TOKENS' },
   clients: { user: 'USER_MAX_CLIENTS' },
-  streams: { user: 'STREAMS_PER_USER', per: 'process' },
+  streams: { user: 'STREAMS_PER_USER' },
 } as const satisfies Record<QuotaName, QuotaSettings>;
 
 type SettingsOf<T> = T extends { per?: unknown } ? Exclude<T[keyof T], QuotaUnit> : T[keyof T];

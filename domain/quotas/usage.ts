@@ -54,18 +54,16 @@ export async function quotaSubject(
   return { scope: 'user', id: userId, name: user.username };
 }
 
-/** In one statement. `streams`: what the user has open in this process. */
+/** In one statement. */
 export async function readQuotas(
   em: EntityManager,
   limits: QuotaEnv,
   { scope, id }: QuotaSubject,
-  streams: number,
 ): Promise<QuotaState[]> {
   const names = QUOTA_NAMES.filter((name) => settingOf(name, scope) !== undefined);
-  const counted = names.filter((name) => name !== 'streams');
   const [row = {}] = await em.execute<Record<string, string | null>[]>(
     `with subject as materialized (select ?::uuid as id)
-     select ${counted
+     select ${names
        .flatMap((name) => [
          `${usedBy(name, scope)} as "${name}"`,
          `${scope === 'platform' ? 'null' : `quota_of(subject.id, '${name}')`} as "${name}_own"`,
@@ -83,7 +81,7 @@ export async function readQuotas(
       scope,
       per: unitOf(name),
       limit: limit === 0 ? null : limit,
-      used: name === 'streams' ? streams : Number(row[name] ?? 0),
+      used: Number(row[name] ?? 0),
       setting,
       own: own !== null,
     };
@@ -96,7 +94,7 @@ const OF_RUN: Record<QuotaScope, string | null> = {
   platform: null,
 };
 
-function usedBy(name: Exclude<QuotaName, 'streams'>, scope: QuotaScope): string {
+function usedBy(name: QuotaName, scope: QuotaScope): string {
   if (name in COUNTED) {
     // Safe: the table's own names.
     return usedSql(name as keyof typeof COUNTED, scope === 'platform' ? null : 'subject.id');

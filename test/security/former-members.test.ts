@@ -306,8 +306,9 @@ test('a waiting tool of MCP of a former member has nothing of the inside', async
     { onprogress: (given) => progress.push(given) },
   );
   await until(
-    async () => app.app.deps.sessions.streamsOf(who.user.id),
-    (length) => length > 0,
+    async () =>
+      app.orm.em.fork().execute<object[]>('select from open_stream where user_id = ?', [who.user.id]),
+    ({ length }) => length > 0,
   );
   await leave(who);
   await goOn(id);

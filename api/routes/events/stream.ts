@@ -51,7 +51,7 @@ export async function streamEvents(
   const start = await startOfNow(c.em);
   const isNew = header === '';
   const from = isNew ? start.position : decodePosition(header);
-  const session = deps.sessions.openStream(openerOf(c.ctx));
+  const session = await deps.sessions.openStream(openerOf(c.ctx));
   const { reader, leave } = deps.eventReaders.join(
     '',
     () => new SharedReader(logSource(deps), start.position, deps.logger),

@@ -10,11 +10,11 @@ import { openerOf } from '../../streams/live-sessions.ts';
 
 const HEARTBEAT_MS = 15_000;
 
-export function streamNotifications(
+export async function streamNotifications(
   { sessions, notificationFeeds, orm, isStopping }: AppDeps,
   { ctx, actor }: EndpointContext,
-): EndpointResponse {
-  const session = sessions.openStream(openerOf(ctx));
+): Promise<EndpointResponse> {
+  const session = await sessions.openStream(openerOf(ctx));
   const disconnected = new AbortController();
   const release = (): void => {
     disconnected.abort();

@@ -27,7 +27,7 @@ export async function streamRun(
   if (isTerminal(run.status) && from >= run.last_seq) return { status: 204 };
   // Who has got the headers sees all that is produced afterwards.
   if (!isTerminal(run.status)) await deps.partialFeeds.ready();
-  const session = deps.sessions.openStream(openerOf(c.ctx));
+  const session = await deps.sessions.openStream(openerOf(c.ctx));
   const { reader, leave } = deps.runReaders.join(run.id, () => openReader(deps, run, from));
   const partials = isTerminal(run.status) ? undefined : deps.partialFeeds.join(run.id, () => reader.nudge());
   const follower = {

@@ -14,14 +14,10 @@ const quotaState = z
   .object({
     name: z.enum(QUOTA_NAMES),
     scope,
-    per: z
-      .enum(QUOTA_UNITS)
-      .nullable()
-      .meta({
-        description:
-          'What the limit is for each of; `used` is that of that which uses most. Null: for all together. ' +
-          '`process`: in the copy of the API that answers.',
-      }),
+    per: z.enum(QUOTA_UNITS).nullable().meta({
+      description:
+        'What the limit is for each of; `used` is that of that which uses most. Null: for all together.',
+    }),
     limit: z.number().nullable().meta({ description: 'Null: no limit.' }),
     used: z.number(),
     setting: z.string().meta({ description: 'The setting that it comes from.' }),
@@ -38,7 +34,7 @@ const quotaStates = z
   })
   .meta({ id: 'QuotaStates' });
 
-export function quotaEndpoints({ env, sessions }: Pick<AppDeps, 'env' | 'sessions'>): Endpoint[] {
+export function quotaEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -61,8 +57,7 @@ export function quotaEndpoints({ env, sessions }: Pick<AppDeps, 'env' | 'session
           ...asked,
           ...(user === undefined ? {} : { user_id: userIdOf(c.actor, user).toLowerCase() }),
         });
-        const streams = subject.scope === 'user' && subject.id !== null ? sessions.streamsOf(subject.id) : 0;
-        return { status: 200, body: { ...subject, limits: await readQuotas(c.em, env, subject, streams) } };
+        return { status: 200, body: { ...subject, limits: await readQuotas(c.em, env, subject) } };
       },
     }),
   ];

@@ -163,8 +163,9 @@ test('the wait of an MCP tool ends when the run has another owner', async () => 
   const waiting = client.callTool({ name: 'get_run', arguments: { run_id: runId, wait_seconds: 50 } });
   // The wait has begun once its stream counts.
   await until(
-    async () => app.app.deps.sessions.streamsOf(ann.user.id),
-    (count) => count > 0,
+    async () =>
+      app.orm.em.fork().execute<object[]>('select from open_stream where user_id = ?', [ann.user.id]),
+    ({ length }) => length > 0,
   );
   const begun = performance.now();
   await transfer(ann, bob);

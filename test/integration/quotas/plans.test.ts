@@ -73,7 +73,7 @@ test.each(['platform', 'user'] as const)('the quotas of the %s read what counts'
   const id = scope === 'platform' ? null : userId;
   let used: Record<string, number> = {};
   const statements = await kept(async () => {
-    const quotas = await readQuotas(app.orm.em.fork(), app.app.deps.env, { scope, id, name: null }, 0);
+    const quotas = await readQuotas(app.orm.em.fork(), app.app.deps.env, { scope, id, name: null });
     used = Object.fromEntries(quotas.map((quota) => [quota.name, quota.used]));
   });
   expect(used).toMatchObject({

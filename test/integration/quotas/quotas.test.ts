@@ -301,7 +301,7 @@ test("limits are shown to their user, to a team's members and to admins", async 
   expect(await ask(ann, 'platform=true')).toBe(403);
   expect(await ask({ client: admin }, `platform=true&user_id=me`)).toBe(400);
   const standard = await limitsOf(ann.client);
-  expect(standard['streams']).toMatchObject({ per: 'process', limit: 50, used: 0, own: false });
+  expect(standard['streams']).toMatchObject({ per: null, limit: 50, used: 0, own: false });
   expect(standard['descendants']).toMatchObject({ per: 'run', limit: 1_000, setting: 'RUN_MAX_DESCENDANTS' });
 });
 

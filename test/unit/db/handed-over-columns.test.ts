@@ -88,6 +88,7 @@ const STAYS: Record<string, string> = {
   'notification_delivery.user_id': PERSONAL,
   'notification_settings.user_id': PERSONAL,
   'oauth_code.user_id': CREDENTIAL,
+  'open_stream.user_id': SPENT,
   'passkey.user_id': CREDENTIAL,
   'protocol_call.user_id': `${FACT}; a repeat of it finds no run (domain/runs/protocol-calls.ts)`,
   'recovery_code.user_id': CREDENTIAL,

@@ -66,7 +66,7 @@ const columns: Column<QuotaState>[] = [
     cell: ({ used, limit, per }) => (
       <>
         {`${amountText(used)} / ${limit === null ? words.noLimit : amountText(limit)}`}
-        {per !== null && <span class="muted"> ({per === 'process' ? words.process : words.most})</span>}
+        {per !== null && <span class="muted"> ({words.most})</span>}
       </>
     ),
   },

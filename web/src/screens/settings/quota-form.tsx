@@ -4,9 +4,9 @@ import { FormDialog } from '../../ui/form-dialog.tsx';
 import { words } from './quota-words.ts';
 
 /** What only people have. */
-const OWN: readonly QuotaState['name'][] = ['chats', 'tokens', 'clients'];
+const OWN: readonly QuotaState['name'][] = ['chats', 'tokens', 'clients', 'streams'];
 // Safe: they are the table's own names.
-const NAMES = (Object.keys(words.names) as QuotaState['name'][]).filter((name) => name !== 'streams');
+const NAMES = Object.keys(words.names) as QuotaState['name'][];
 
 interface Props {
   id: string;

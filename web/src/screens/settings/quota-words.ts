@@ -33,7 +33,6 @@ export const words = {
   noLimit: 'no limit',
   own: 'set by an admin',
   most: 'the one with most',
-  process: 'in one copy of the API',
   help: 'What you and your teams may have at once. Beyond a limit, requests are refused until there is room.',
   button: 'Limits',
   title: (name: string) => `Limits of ${name}`,

@@ -1,0 +1,12 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/** A call of an inbound webhook is also refused because its source was bound to another sender. */
+export class Migration202611300201BoundHooks extends Migration {
+  override up(): void {
+    this.addSql(
+      `alter table inbound_hook drop constraint inbound_hook_last_refusal_check,
+         add constraint inbound_hook_last_refusal_check check (last_refusal in
+           ('unsigned', 'wrong_signature', 'old_signature', 'no_secret', 'source_bound', 'inactive'))`,
+    );
+  }
+}
