@@ -8,6 +8,7 @@ export const HOOK_REFUSALS = [
   'wrong_signature',
   'old_signature',
   'no_secret',
+  'source_bound',
   'inactive',
 ] as const;
 export type HookRefusal = (typeof HOOK_REFUSALS)[number];

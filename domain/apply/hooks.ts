@@ -47,7 +47,7 @@ export const hookApplier: Applier<HookResource, Hook> = {
     return id;
   },
   async update(context, hook, { fields }) {
-    await updateHook(context, hook, fields);
+    await updateHook(context, context.actor, hook, fields);
   },
   async archive({ em }, hook) {
     if (hook.active) await deactivateHook(em, hook);

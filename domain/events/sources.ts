@@ -228,6 +228,20 @@ export async function checkSources(
         message: 'is a source of events that the platform itself sends',
       },
     ]);
+  const bound = await boundSource(em, sender, sources);
+  if (bound !== null)
+    throw forbidden(
+      `Events of the source ${JSON.stringify(bound)} are accepted from another sender only.`,
+      'source_bound',
+    );
+}
+
+/** The first of the sources that the user or team takes from another sender only; null if it takes all. */
+export async function boundSource(
+  em: EntityManager,
+  sender: EventSender,
+  sources: readonly string[],
+): Promise<string | null> {
   const [bound] = await em.execute<{ source: string }[]>(
     `select source from event_source
       where holder_id = ? and source = any(?::text[])
@@ -239,11 +253,7 @@ export async function checkSources(
       sender.user_id ?? sender.owner_id,
     ],
   );
-  if (bound)
-    throw forbidden(
-      `Events of the source ${JSON.stringify(bound.source)} are accepted from another sender only.`,
-      'source_bound',
-    );
+  return bound?.source ?? null;
 }
 
 /** @throws 422 for a source that nobody can bind or share */

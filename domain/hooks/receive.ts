@@ -4,6 +4,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { holderOf } from '../auth/ownership.ts';
+import { boundSource } from '../events/sources.ts';
 import { acceptEvents, type Accepted, type InboundCloudEvent } from '../events/inbound.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { resolveSecret } from '../secrets/service.ts';
@@ -64,6 +65,9 @@ export async function receiveCall(
   if (!known.active || !known.owner_active) return { refused: 'inactive' };
   if (secrets.length === 0) return { refused: 'no_secret' };
   if (refused !== null) return { refused };
+  // The source may have been bound since the webhook was saved.
+  const owner = { owner_id: holderOf(known), user_id: known.owner_id };
+  if ((await boundSource(em, owner, [known.source])) !== null) return { refused: 'source_bound' };
   const challenge = textOf(call.data, 'challenge');
   if (known.scheme === 'slack' && textOf(call.data, 'type') === 'url_verification' && challenge !== null)
     return { challenge };

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
-import type { Actor } from '../auth/actor.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
 import { holderOf, listedHolders, mayChange } from '../auth/ownership.ts';
 import { invalid, notFound } from '../errors.ts';
 import { checkSources, isPlatformSource } from '../events/sources.ts';
@@ -60,7 +60,7 @@ export async function createHook(
   { team_id: teamId, ...fields }: HookFields & Pick<Hook, 'team_id'>,
 ): Promise<string> {
   const id = uuidv7();
-  const source = await checkFields(context, { id, owner_id: actor.id, team_id: teamId }, fields);
+  const source = await checkFields(context, actor, { id, owner_id: actor.id, team_id: teamId }, fields);
   await context.em.execute(
     `insert into inbound_hook (id, owner_id, team_id, name, scheme, secret, former_secret, source, event_type,
                                tolerance_seconds, active)
@@ -145,11 +145,12 @@ export async function listHooks(
 /** `isMoved`: nothing of it has been checked for its holder. @throws 403, 422 */
 export async function updateHook(
   context: HookContext,
+  actor: Actor,
   before: Hook,
   fields: HookFields,
   { isMoved = false } = {},
 ): Promise<void> {
-  const source = await checkFields(context, before, fields, isMoved ? undefined : before);
+  const source = await checkFields(context, actor, before, fields, isMoved ? undefined : before);
   await context.em.execute(
     `update inbound_hook
         set name = ?, scheme = ?, secret = ?, former_secret = ?, source = ?, event_type = ?,
@@ -214,6 +215,7 @@ export const hookAddress = (baseUrl: string, id: string): string => `${baseUrl}/
 /** @returns the source */
 async function checkFields(
   { em, encryption, baseUrl }: HookContext,
+  actor: Actor,
   hook: Pick<Hook, 'id' | 'owner_id' | 'team_id'>,
   fields: HookFields,
   before?: Hook,
@@ -234,9 +236,17 @@ async function checkFields(
   }
   const own = hookAddress(baseUrl, hook.id);
   const source = fields.source ?? own;
-  if (source !== own && source !== before?.source) {
-    const sender = { owner_id: holderOf(hook), user_id: hook.owner_id };
+  if (source === own) return own;
+  if (source === before?.source && isPlatformSource(source, baseUrl)) return own;
+  const isSame = SENDING.every((name) => fields[name] === before?.[name]);
+  // Whoever decides what is sent, or who signs it, has to be one who may send it.
+  const senders = isSame ? [] : isAdmin(actor) ? [hook.owner_id] : [hook.owner_id, actor.id];
+  for (const userId of new Set(senders)) {
+    const sender = { owner_id: holderOf(hook), user_id: userId };
     await checkSources(em, sender, [source], { baseUrl, pointer: () => '/source' });
-  } else if (source !== own && isPlatformSource(source, baseUrl)) return own;
+  }
   return source;
 }
+
+/** What decides who sends which events. */
+const SENDING = ['source', 'scheme', 'secret', 'former_secret'] as const;

@@ -275,6 +275,64 @@ test('the owner of a hook sees why a call was refused last, and nobody else does
   expect((await other.get(`/hooks/${hook.id}`)).status).toBe(404);
 });
 
+test('a hook sends nothing of a source that was bound to another sender since', async () => {
+  const source = 'urn:till';
+  const { body: hook } = await createHook('stripe', { source });
+  const callOnce = (id: string) => {
+    const text = JSON.stringify({ id, type: 'paid' });
+    return call(hook.id, text, signed('stripe', text));
+  };
+  expect((await callOnce('evt_a')).status).toBe(202);
+  const machine = (await owner.post('/users/me/clients', { name: 'till' })).body;
+  const bound = (await owner.post('/event-sources', { source, client_id: machine.id })).body;
+  expect((await callOnce('evt_b')).status).toBe(401);
+  const record = await until(
+    async () => (await owner.get(`/hooks/${hook.id}`)).body,
+    ({ last_refused_at: at }) => at !== null,
+  );
+  expect(record.last_refusal).toBe('source_bound');
+  // Nor does anybody get around it by another secret.
+  expect((await owner.patch(`/hooks/${hook.id}`, { secret: 'OLD' })).body.code).toBe('source_bound');
+  expect((await owner.patch(`/hooks/${hook.id}`, { name: 'Till' })).status).toBe(200);
+  await owner.delete(`/event-sources/${bound.id}`);
+  expect((await callOnce('evt_c')).status).toBe(202);
+  expect((await received(hook.id)).map(({ event_id: id }) => id).toSorted()).toEqual(['evt_a', 'evt_c']);
+});
+
+test('builders of a team send by its hooks only what they may send, also by hooks of others', async () => {
+  const admin = await app.as('admin');
+  const [ann, bert] = [
+    await app.createUser({ roles: ['builder'] }),
+    await app.createUser({ roles: ['builder'] }),
+  ];
+  const [asAnn, asBert] = [await app.as(ann), await app.as(bert)];
+  const { id: team } = (await admin.post('/teams', { name: `till-${ann.username}`, admin: ann.id })).body;
+  await asAnn.put(`/teams/${team}/members/${bert.id}`, { role: 'builder' });
+  for (const [name, value] of Object.entries(KEYS))
+    expect((await asAnn.put(`/secrets/${name}?team_id=${team}`, { value })).status).toBeLessThan(300);
+  const source = 'urn:team-till';
+  const bound = { source, user_id: ann.id, team_id: team };
+  expect((await asAnn.post('/event-sources', bound)).status).toBe(201);
+  const wanted = { name: 'Till', scheme: 'standard', secret: 'NEW', source, team_id: team };
+  expect((await asBert.post('/hooks', wanted)).body.code).toBe('source_bound');
+  const own = (await asAnn.post('/hooks', wanted)).body;
+  const free = (await asAnn.post('/hooks', { ...wanted, name: 'Free', source: null })).body;
+  const codes = [
+    await asBert.patch(`/hooks/${own.id}`, { secret: 'OLD' }),
+    await asBert.patch(`/hooks/${own.id}`, { former_secret: 'OLD' }),
+    await asBert.patch(`/hooks/${own.id}`, { scheme: 'slack' }),
+    await asBert.patch(`/hooks/${free.id}`, { source }),
+  ].map(({ status, body }) => [status, body.code]);
+  expect(codes).toEqual(codes.map(() => [403, 'source_bound']));
+  const renamed = await asBert.patch(`/hooks/${own.id}`, { name: 'The till', active: false });
+  expect(renamed.body).toMatchObject({ name: 'The till', active: false, secret: 'NEW', source });
+  expect((await asAnn.patch(`/hooks/${own.id}`, { secret: 'OLD', active: true })).status).toBe(200);
+  // Others neither read the webhook nor what it has sent.
+  const stranger = await app.as(await app.createUser({ roles: ['builder'] }));
+  expect((await stranger.get(`/hooks/${own.id}`)).status).toBe(404);
+  expect((await stranger.get(`/events/received?team_id=${team}`)).body).toEqual([]);
+});
+
 test('a hook needs a secret of its owner, and takes forms, texts, bytes and challenges', async () => {
   const missing = await createHook('github', { secret: 'NOBODY' });
   expect([missing.status, missing.body.errors[0].pointer]).toEqual([422, '/secret']);

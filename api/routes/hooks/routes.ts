@@ -212,7 +212,8 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
         const held = isMoved
           ? await moveHook(c.em, deps.encryption, c.actor, { hook: before, fields, team })
           : before;
-        await updateHook({ em: c.em, encryption: deps.encryption, baseUrl }, held, fields, { isMoved });
+        const context = { em: c.em, encryption: deps.encryption, baseUrl };
+        await updateHook(context, c.actor, held, fields, { isMoved });
         if (isMoved) {
           c.audit.note(moveNote(before, held));
           await checkSecretLimit(c.em, deps.env, holderOf(held));

@@ -20,6 +20,7 @@ export const words = {
     wrong_signature: 'signed with another secret',
     old_signature: 'its signature is too old, or the clocks differ',
     no_secret: 'the secret is missing or too short',
+    source_bound: 'the source is bound to another sender',
     inactive: 'the webhook is off',
   },
   name: 'Name',
