@@ -8,6 +8,7 @@ import { parsePosition } from '../../contracts/a2a/updates.ts';
 import type { WireVersion } from '../../contracts/a2a/objects.ts';
 import { invalid } from '../../domain/errors.ts';
 import type { AppDeps } from '../deps.ts';
+import { actingAs } from '../middleware/auth.ts';
 import type { LiveSession } from '../streams/live-sessions.ts';
 
 export interface A2ACall {
@@ -35,6 +36,11 @@ export interface A2ACall {
   thrown?: unknown;
   /** Set once the handler runs. An unknown error before that means that the request is malformed. */
   handlerCalled?: boolean;
+}
+
+/** The caller who changes something of a task: a client needs the role builder, as over HTTP. @throws 403 */
+export function changing({ actor }: Pick<A2ACall, 'actor'>): Actor {
+  return actingAs(actor, actor.client === undefined ? 'viewer' : 'builder', true);
 }
 
 /** Parses the URIs of an `A2A-Extensions` header. */

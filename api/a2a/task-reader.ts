@@ -9,7 +9,7 @@ import {
   type A2ATask,
 } from '../../contracts/a2a/objects.ts';
 import { EVENT } from '../../contracts/run-events.ts';
-import { linksOf } from '../../domain/a2a/file-links.ts';
+import { linksOf, type LinkBudget } from '../../domain/a2a/file-links.ts';
 import { presentTask, stateNow, type Presenting, type TaskOptions } from '../../contracts/a2a/task.ts';
 import { openQuestions, rightsTo } from '../../domain/a2a/send.ts';
 import {
@@ -50,10 +50,15 @@ export async function showTask(call: A2ACall, row: TaskRow, options: TaskOptions
   return presentTask(row, messages.get(row.id) ?? [], await presenting(call, em, row), options);
 }
 
-export async function presenting(call: A2ACall, em: EntityManager, row: TaskRow): Promise<Presenting> {
+export async function presenting(
+  call: A2ACall,
+  em: EntityManager,
+  row: TaskRow,
+  budget?: LinkBudget,
+): Promise<Presenting> {
   const open = isInterruptedState(row.state) ? await openQuestions(em, row) : [];
   return {
-    link: await linksOf({ keys: call.deps.keys, baseUrl: call.deps.env.BASE_URL, em }, row),
+    link: await linksOf({ keys: call.deps.keys, baseUrl: call.deps.env.BASE_URL, em }, row, budget),
     asks: open.length > 0,
     ...(await rightsTo(em, call.actor, open)),
     extensions: call.extensions,

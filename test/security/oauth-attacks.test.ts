@@ -1,4 +1,6 @@
 /** Attacks on the OAuth server (RFC 9700): stolen codes, mix-up, redirects, PKCE, replay, forged consent. */
+import { A2AService } from '@a2a-js/sdk/server/grpc';
+import { credentials, makeGenericClientConstructor, Metadata } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
 import { createClient, startTestApp, type Client, type TestApp, type TestUser } from '../support/app.ts';
@@ -18,6 +20,7 @@ import {
   type Flow,
 } from '../support/oauth-client.ts';
 import { openStream } from '../support/sse-client.ts';
+import { workflowAgentPath } from '../support/workflow-agent.ts';
 
 /** The promised five seconds, plus what a busy machine adds. */
 const soonMs = 35_000;
@@ -32,7 +35,7 @@ async function pageOf(user: TestUser): Promise<Client> {
 }
 
 beforeAll(async () => {
-  app = await startTestApp({ env: { OAUTH_CLIENTS_PER_ADDRESS: '1000' } });
+  app = await startTestApp({ env: { OAUTH_CLIENTS_PER_ADDRESS: '1000', A2A_GRPC_PORT: '0' } });
   admin = await app.as('admin');
 });
 afterAll(() => app.close());
@@ -41,6 +44,24 @@ beforeEach(async () => {
   page = await pageOf(ann);
   clientId = await register(app);
 });
+
+/** @returns what the refusal says */
+async function cancelByGrpc(agent: string, id: string, token: string): Promise<string | undefined> {
+  const { path, requestSerialize, responseDeserialize } = A2AService.cancelTask;
+  const address = app.app.deps.grpc.url ?? '';
+  const grpc = new (makeGenericClientConstructor({}, 'raw'))(address, credentials.createInsecure());
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${token}`);
+  metadata.set('a2a-version', '1.0');
+  const request = { tenant: agent, id, metadata: undefined };
+  const details = await new Promise<string | undefined>((resolve) => {
+    grpc.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, (error) =>
+      resolve(error?.details),
+    );
+  });
+  grpc.close();
+  return details;
+}
 
 const meStatus = async (token: string): Promise<number> =>
   (await createClient(app.url, token).get('/users/me')).status;
@@ -350,6 +371,42 @@ describe('a client', () => {
     );
     expect((await client.delete(`/users/me/clients/${machine.id}`)).body.code).toBe('person_required');
     expect((await own.delete(`/files/${id}`)).status).toBe(204);
+  });
+
+  test('limited to reading cancels nothing by A2A, and sets up no push notifications', async () => {
+    const bob = await app.createUser({ roles: ['builder'] });
+    const own = await app.as(bob);
+    const base = await workflowAgentPath(own, { do: [{ a: { set: { text: 'x' } } }] });
+    const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'x' }] };
+    const headers = { 'A2A-Version': '1.0' };
+    const rpc = (by: Client, method: string, params: object) =>
+      by.post(base, { jsonrpc: '2.0', id: 1, method, params }, { headers });
+    const sent = await rpc(own, 'SendMessage', { message, configuration: { returnImmediately: true } });
+    const { id } = sent.body.result.task;
+    const tokenFor = async (scope: string): Promise<string> => {
+      const flow = await authorize(app, await pageOf(bob), { scope });
+      return (await redeem(app, flow)).body.access_token;
+    };
+    const token = await tokenFor('viewer');
+    const limited = createClient(app.url, token);
+    expect((await rpc(limited, 'GetTask', { id })).body.result).toMatchObject({ id });
+    expect((await limited.post(`/runs/${id}/cancel`, {})).status).toBe(403);
+    const url = 'https://receiver.example.com/push';
+    for (const reply of [
+      await rpc(limited, 'CancelTask', { id }),
+      await limited.post(base, { jsonrpc: '2.0', id: 1, method: 'tasks/cancel', params: { id } }),
+      await limited.post(`${base}/tasks/${id}:cancel`, {}, { headers }),
+      await limited.post(`${base}/v1/tasks/${id}:cancel`, {}),
+      await rpc(limited, 'CreateTaskPushNotificationConfig', { taskId: id, id: 'c', url }),
+    ])
+      expect(JSON.stringify(reply.body)).toContain('requires the role builder');
+    expect(await cancelByGrpc(base.split('/').at(-1) ?? '', id, token)).toContain(
+      'requires the role builder',
+    );
+    expect((await own.get(`/runs/${id}`)).body.status).toBe('pending');
+    const full = createClient(app.url, await tokenFor('builder'));
+    const cancelled = await rpc(full, 'CancelTask', { id });
+    expect(cancelled.body.result.status.state).toBe('TASK_STATE_CANCELED');
   });
 
   test('reads nothing that is for a person only', async () => {

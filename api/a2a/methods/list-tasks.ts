@@ -2,6 +2,7 @@
 import { Task, TaskState, taskStateToJSON, type ListTasksRequest, type ListTasksResponse } from '@a2a-js/sdk';
 import * as z from 'zod';
 import { TASK_STATES } from '../../../contracts/a2a/objects.ts';
+import { linkBudget } from '../../../domain/a2a/file-links.ts';
 import { countTasks, listTaskRows, type ListedTask } from '../../../domain/a2a/list.ts';
 import { presentTask } from '../../../contracts/a2a/task.ts';
 import { readMessages } from '../../../domain/a2a/task-row.ts';
@@ -38,8 +39,9 @@ export async function listTasks(call: A2ACall, params: ListTasksRequest): Promis
   const messages = await readMessages(em, items, historyLength, { listed: true });
   const options = { historyLength, artifacts: params.includeArtifacts === true };
   const tasks = [];
+  const links = linkBudget();
   for (const row of items) {
-    const shown = await presenting(call, em, row);
+    const shown = await presenting(call, em, row, links);
     tasks.push(Task.fromJSON(presentTask(row, messages.get(row.id) ?? [], shown, options)));
   }
   const totalSize = await countTasks(em, actor, target.agent.id, filter);

@@ -19,7 +19,7 @@ import { writeAudit } from '../../../domain/audit/write.ts';
 import { invalid } from '../../../domain/errors.ts';
 import type { TaskRow } from '../../../domain/a2a/task-row.ts';
 import { inTransaction } from '../../transaction.ts';
-import type { A2ACall } from '../call.ts';
+import { changing, type A2ACall } from '../call.ts';
 import { readTaskRow } from '../task-reader.ts';
 import { taskIdOf } from './fields.ts';
 
@@ -29,6 +29,7 @@ export async function createPushConfig(
 ): Promise<TaskPushNotificationConfig> {
   const { deps, origin, version } = call;
   const { id: taskId } = await configuredTask(call, params.taskId);
+  changing(call);
   const config = await pushConfigOf(params, call);
   const saved = await inTransaction(
     () => deps.orm.em.fork(),

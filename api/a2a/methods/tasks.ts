@@ -4,11 +4,12 @@ import { UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import { isTerminalState } from '../../../contracts/a2a/objects.ts';
 import type { TaskRow } from '../../../domain/a2a/task-row.ts';
 import { writeAudit } from '../../../domain/audit/write.ts';
+import type { Actor } from '../../../domain/auth/actor.ts';
 import { AppError } from '../../../domain/errors.ts';
 import { deliverCommands } from '../../../domain/runs/dispatch.ts';
 import { commandRun } from '../../../domain/runs/service.ts';
 import { inTransaction } from '../../transaction.ts';
-import { resumePosition, type A2ACall } from '../call.ts';
+import { changing, resumePosition, type A2ACall } from '../call.ts';
 import { followTask, readTask, readTaskRow, showTask } from '../task-reader.ts';
 import { afterCommit } from './after-commit.ts';
 import { historyLengthOf, invalidField, taskIdOf } from './fields.ts';
@@ -46,15 +47,20 @@ export async function* resubscribe(call: A2ACall, { id }: SubscribeToTaskRequest
 
 export async function cancelTask(call: A2ACall, { id }: CancelTaskRequest): Promise<Task> {
   const row = await readTaskRow(call, taskIdOf(id));
+  const actor = changing(call);
   if (isTerminalState(row.state)) throw notCancelable();
-  const commanded = await requestCancel(call, row.id);
+  const commanded = await requestCancel(call, actor, row.id);
   await afterCommit(call, () => deliverCommands(call.deps, [commanded]));
   const ended = await untilEnded(call, row.id);
   if (isTerminalState(ended.state) && ended.state !== 'TASK_STATE_CANCELED') throw notCancelable();
   return Task.fromJSON(await showTask(call, ended));
 }
 
-async function requestCancel({ deps, actor, origin }: A2ACall, id: string): ReturnType<typeof commandRun> {
+async function requestCancel(
+  { deps, origin }: A2ACall,
+  actor: Actor,
+  id: string,
+): ReturnType<typeof commandRun> {
   try {
     return await inTransaction(
       () => deps.orm.em.fork(),

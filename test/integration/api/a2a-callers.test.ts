@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTestApp, type Client, type Reply, type TestApp } from '../../support/app.ts';
+import { endRun } from '../../support/human-tasks.ts';
 import { workflowAgentPath } from '../../support/workflow-agent.ts';
 
 let app: TestApp;
@@ -406,4 +407,32 @@ test('the accepted output modes are stored as the client sent them', async () =>
     .fork()
     .execute('select accepted_output_modes from a2a_task where id = ?', [sent.body.result.task.id]);
   expect(rows).toEqual([{ accepted_output_modes: acceptedOutputModes }]);
+});
+
+test('of the files that the tasks of a list name, the first hundred have links', async () => {
+  const path = await workflowAgentPath(owner, { do: [{ a: { set: { text: 'x' } } }] });
+  const ids: string[] = [];
+  for (let index = 0; index < 60; index += 1) {
+    const headers = { 'content-type': 'text/plain' };
+    ids.push((await owner.post(`/files?name=${index}.txt`, 'x', { headers })).body.id);
+  }
+  const tasks: string[] = [];
+  for (let index = 0; index < 3; index += 1) {
+    const params = { message: current(), configuration: { returnImmediately: true } };
+    const body = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params };
+    const { id } = (await owner.post(path, body, { headers: V1 })).body.result.task;
+    const output = { files: ids.map((file_id) => ({ file_id })) };
+    await endRun(app.orm, id, { status: 'completed', output });
+    tasks.push(id);
+  }
+  const listed = await owner.get(`${path}/tasks?includeArtifacts=true`, { headers: V1 });
+  const links = (task: unknown): number => JSON.stringify(task).split('?token=').length - 1;
+  expect(listed.body.tasks).toHaveLength(3);
+  // Beyond the hundred, an output is shown as it is.
+  expect(listed.body.tasks.map(links)).toEqual([60, 0, 0]);
+  expect(JSON.stringify(listed.body.tasks[2])).toContain(ids[59]);
+  for (const id of tasks) {
+    const one = await owner.get(`${path}/tasks/${id}`, { headers: V1 });
+    expect(links(one.body)).toBe(60);
+  }
 });
