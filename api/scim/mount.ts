@@ -184,17 +184,36 @@ async function groups(call: Call): Promise<Answer> {
   }
   only(ctx, 'GET');
   const page = pageOf(ctx);
-  // Entra asks for lists without members, which may be many.
-  const withMembers = !/\bmembers\b/i.test(String(ctx.query['excludedAttributes'] ?? ''));
-  const { total, groups: found } = await listScimGroups(em, issuer, page, withMembers);
+  const { total, groups: found } = await listScimGroups(em, issuer, page, wantsMembers(ctx));
   const resources = found.map((group) => resourceOf(call, 'Group', group));
   return { status: 200, body: listOf(resources, total, page.startIndex) };
 }
 
+/** Entra asks without members, which may be many (RFC 7644 section 3.9). */
+function wantsMembers({ query }: Context): boolean {
+  const names = (given: string | string[] | undefined): string[] =>
+    [given ?? '']
+      .flat()
+      .join(',')
+      .split(',')
+      .map((one) =>
+        one
+          .trim()
+          .toLowerCase()
+          .replace(/^urn:.*:/, '')
+          .replace(/\..*$/, ''),
+      )
+      .filter((one) => one !== '');
+  const wanted = names(query['attributes']);
+  if (wanted.length > 0) return wanted.includes('members');
+  return !names(query['excludedAttributes']).includes('members');
+}
+
 async function oneGroup(call: Call, id: string): Promise<Answer> {
   const { ctx, em, issuer, body, measure } = call;
-  const group = await getScimGroup(em, issuer, id, ctx.method !== 'GET');
-  if (ctx.method === 'GET') return shown(call, 'Group', group);
+  if (ctx.method === 'GET')
+    return shown(call, 'Group', await getScimGroup(em, issuer, id, { withMembers: wantsMembers(ctx) }));
+  const group = await getScimGroup(em, issuer, id, { lock: true });
   checkVersion(ctx, group);
   switch (ctx.method) {
     case 'PUT':

@@ -15,6 +15,8 @@ import { settle, type Provisioning, type ScimPage } from './users.ts';
 export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group';
 const MAX_MEMBERS = 5_000;
 const MAX_GROUPS = 5_000;
+/** Of all groups in an answer together, which are two MiB of text. A group always comes whole. */
+const MAX_MEMBERS_OF_PAGE = 10_000;
 
 const groupBody = z.looseObject({
   displayName: z.string().refine(isGroupName, 'must have 1 to 100 visible characters'),
@@ -34,7 +36,8 @@ interface Row {
   id: string;
   name: string;
   external_id: string | null;
-  members: { value: string; display: string }[];
+  /** Null: left out. */
+  members: { value: string; display: string }[] | null;
   created_at: string;
   updated_at: string;
 }
@@ -48,12 +51,15 @@ const ATTRIBUTES: ReadonlyMap<string, Attribute> = new Map([
 ] as const);
 
 const columns = (withMembers: boolean): string => `g.id, g.name, g.external_id, g.created_at, g.updated_at,
-  ${withMembers ? MEMBERS : `'[]'::json`} as members`;
+  ${withMembers ? MEMBERS : 'null::json'} as members`;
 const MEMBERS = `(select coalesce(json_agg(json_build_object('value', u.id, 'display', u.username)
     order by u.id), '[]') from identity_group_member m join user_account u on u.id = m.user_id
    where m.group_id = g.id)`;
 
-/** Oldest first. Lists may leave the members out. */
+/**
+ * Oldest first. Lists may leave the members out. With them, a page ends before a group whose members would be
+ * too many for it.
+ */
 export async function listScimGroups(
   em: EntityManager,
   issuer: Issuer,
@@ -69,13 +75,35 @@ export async function listScimGroups(
   const rows =
     count === 0
       ? []
-      : await em.execute<Row[]>(`select ${columns(withMembers)} ${from} order by g.id offset ? limit ?`, [
+      : await em.execute<Row[]>(`select ${columns(false)} ${from} order by g.id offset ? limit ?`, [
           issuer.id,
           ...where.values,
           startIndex - 1,
           count,
         ]);
-  return { total: counted?.total ?? 0, groups: rows.map(groupOf) };
+  const groups = withMembers ? await fillPage(em, rows) : rows;
+  return { total: counted?.total ?? 0, groups: groups.map(groupOf) };
+}
+
+/** The groups, in the order of their ids, up to the last that comes whole. */
+async function fillPage(em: EntityManager, rows: readonly Row[]): Promise<Row[]> {
+  const members = await em.execute<{ group_id: string; value: string; display: string }[]>(
+    `select m.group_id, u.id as value, u.username as display
+       from identity_group_member m join user_account u on u.id = m.user_id
+      where m.group_id = any(?::uuid[]) order by m.group_id, m.user_id limit ?`,
+    [arrayLiteral(rows.map(({ id }) => id)), MAX_MEMBERS_OF_PAGE + 1],
+  );
+  const byGroup = Map.groupBy(members, ({ group_id: id }) => id);
+  const filled = rows.map((row) => ({
+    ...row,
+    members: (byGroup.get(row.id) ?? []).map(({ value, display }) => ({ value, display })),
+  }));
+  if (members.length <= MAX_MEMBERS_OF_PAGE) return filled;
+  const cut = members.at(-1)?.group_id;
+  return filled.slice(
+    0,
+    filled.findIndex(({ id }) => id === cut),
+  );
 }
 
 /** @throws ScimError 404 */
@@ -83,11 +111,11 @@ export async function getScimGroup(
   em: EntityManager,
   issuer: Issuer,
   id: string,
-  lock = false,
+  { lock = false, withMembers = true }: { lock?: boolean; withMembers?: boolean } = {},
 ): Promise<ScimGroup> {
   const [row] = isUuid(id)
     ? await em.execute<Row[]>(
-        `select ${columns(true)} from identity_group g where g.issuer_id = ? and g.id = ?
+        `select ${columns(withMembers)} from identity_group g where g.issuer_id = ? and g.id = ?
            ${lock ? 'for update of g' : ''}`,
         [issuer.id, id],
       )
@@ -196,7 +224,9 @@ function groupOf(row: Row): ScimGroup {
       id: row.id,
       ...(row.external_id === null ? {} : { externalId: row.external_id }),
       displayName: row.name,
-      members: row.members.map((member) => ({ ...member, type: 'User' })),
+      ...(row.members === null
+        ? {}
+        : { members: row.members.map((member) => ({ ...member, type: 'User' })) }),
     },
   };
 }

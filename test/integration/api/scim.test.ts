@@ -299,3 +299,45 @@ test('a person is found by index among many of the issuer', async () => {
   expect(scanned).toEqual([]);
   expect(read).toBeLessThan(100);
 });
+
+test('lists of groups end before the members are too many, and go on', async () => {
+  const em = app.orm.em.fork();
+  const people = await em.execute<{ id: string }[]>(
+    `insert into user_account (id, username, email, roles, issuer_id)
+     select gen_random_uuid(), 'crowd-' || n, 'crowd-' || n || '@example.com', '{viewer}', i.id
+       from generate_series(1, 4000) n, identity_issuer i where i.name = 'corp'
+     returning id`,
+  );
+  await em.execute(
+    `insert into user_identity (id, user_id, issuer_id, subject)
+     select gen_random_uuid(), id, issuer_id, username from user_account where username like 'crowd-%'`,
+  );
+  const made: string[] = [];
+  for (let n = 0; n < 6; n += 1) {
+    const members = n === 3 ? [] : people.map(({ id }) => ({ value: id }));
+    const { status, body } = await scim.post('/scim/v2/Groups', { displayName: `Crowd ${n}`, members });
+    expect([status, body.members.length]).toEqual([201, members.length]);
+    made.push(body.id);
+  }
+  const list = `/scim/v2/Groups?filter=${encodeURIComponent('displayName sw "Crowd"')}&count=200`;
+  const seen: [id: string, members: number][] = [];
+  const pages: number[] = [];
+  for (let startIndex = 1; startIndex <= 6;) {
+    const { body } = await scim.get(`${list}&startIndex=${startIndex}`);
+    expect(JSON.stringify(body).length).toBeLessThan(2 * 1024 * 1024);
+    expect(body).toMatchObject({ totalResults: 6, itemsPerPage: body.Resources.length });
+    for (const one of body.Resources) seen.push([one.id, one.members.length]);
+    startIndex += body.itemsPerPage;
+    pages.push(body.itemsPerPage);
+  }
+  expect(pages).toEqual([2, 3, 1]);
+  expect(seen).toEqual(made.map((id, n) => [id, n === 3 ? 0 : 4_000]));
+  for (const query of ['excludedAttributes=externalId,members', 'attributes=displayName,externalId']) {
+    const { body } = await scim.get(`${list}&${query}`);
+    expect(body.Resources.map((one: object) => 'members' in one)).toEqual(made.map(() => false));
+    expect('members' in (await scim.get(`/scim/v2/Groups/${made[0]}?${query}`)).body).toBe(false);
+  }
+  const named = 'urn:ietf:params:scim:schemas:core:2.0:Group:members';
+  for (const query of ['attributes=members.value', `attributes=${named}`, 'excludedAttributes=externalId'])
+    expect((await scim.get(`/scim/v2/Groups/${made[0]}?${query}`)).body.members).toHaveLength(4_000);
+}, 120_000);
