@@ -2351,6 +2351,9 @@ export type PutSecretRequest = {
   /** Text, or an object such as {username, password}. It is never returned. */
   value: string | Record<string, unknown>;
 };
+export type PutTeamGroupRequest = {
+  role: 'viewer' | 'approver' | 'builder' | 'admin';
+};
 export type PutTeamMemberRequest = {
   role: 'viewer' | 'approver' | 'builder' | 'admin';
 };
@@ -2919,6 +2922,7 @@ export type Team = {
   description: string | null;
   /** Of the caller; null for administrators who are no members. */
   role: ('viewer' | 'approver' | 'builder' | 'admin') | null;
+  /** Counted to 10000. */
   members: number;
   /** What replaces the settings for this team; administrators set it. */
   quotas: TeamQuotas | null;
@@ -2929,12 +2933,29 @@ export type Team = {
   created_at: string;
   updated_at: string;
 };
+export type TeamGroup = {
+  team_id: string;
+  group: string;
+  role: 'viewer' | 'approver' | 'builder' | 'admin';
+  added_by: string;
+  /** Display name, or else username; null without a person. */
+  added_by_name?: string | null;
+  added_at: string;
+};
 export type TeamMember = {
   team_id: string;
   user_id: string;
   username: string;
   display_name: string | null;
+  /** The highest of their own and those of their groups. */
   role: 'viewer' | 'approver' | 'builder' | 'admin';
+  /** Without groups; null: only groups give one. */
+  own_role: ('viewer' | 'approver' | 'builder' | 'admin') | null;
+  /** Groups of theirs that give a role in the team. */
+  groups: {
+    group: string;
+    role: 'viewer' | 'approver' | 'builder' | 'admin';
+  }[];
   added_by: string;
   /** Display name, or else username; null without a person. */
   added_by_name?: string | null;
@@ -5119,6 +5140,36 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** List the groups whose people have a role in a team, by name */
+  listTeamGroups: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: TeamGroup[];
+  };
+  /** Give everybody in a group a role in a team; for its admins */
+  putTeamGroup: {
+    path: {
+      id: string;
+      group: string;
+    };
+    body: PutTeamGroupRequest;
+    answer: TeamGroup;
+  };
+  /** Take a role in a team from the people of a group; for admins of the team */
+  removeTeamGroup: {
+    path: {
+      id: string;
+      group: string;
+    };
+    answer: undefined;
+  };
   /** List the members of a team */
   listTeamMembers: {
     path: {
@@ -5996,6 +6047,9 @@ export const OPERATIONS = {
   getTeam: { method: 'GET', path: '/teams/{id}', role: 'viewer' },
   updateTeam: { method: 'PATCH', path: '/teams/{id}', role: 'viewer' },
   deleteTeam: { method: 'DELETE', path: '/teams/{id}', role: 'viewer' },
+  listTeamGroups: { method: 'GET', path: '/teams/{id}/groups', role: 'viewer' },
+  putTeamGroup: { method: 'PUT', path: '/teams/{id}/groups/{group}', role: 'viewer' },
+  removeTeamGroup: { method: 'DELETE', path: '/teams/{id}/groups/{group}', role: 'viewer' },
   listTeamMembers: { method: 'GET', path: '/teams/{id}/members', role: 'viewer' },
   putTeamMember: { method: 'PUT', path: '/teams/{id}/members/{user_id}', role: 'viewer' },
   removeTeamMember: { method: 'DELETE', path: '/teams/{id}/members/{user_id}', role: 'viewer' },

@@ -6,6 +6,8 @@ import { ROLES } from './roles.ts';
 /** Between the short name of an issuer and a group of it. No local group contains it. */
 export const GROUP_SEPARATOR = ':';
 export const MAX_GROUP_LENGTH = 100;
+/** With the name of the issuer. */
+export const MAX_TEAM_GROUP_LENGTH = MAX_GROUP_LENGTH + 33;
 
 /** Of an issuer: in addresses, and before the names of its groups. */
 export const issuerName = z

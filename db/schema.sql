@@ -1988,13 +1988,32 @@ CREATE INDEX team_ended ON public.team USING btree (ended_at) WHERE (ended_at IS
 CREATE UNIQUE INDEX team_name ON public.team USING btree (lower(name));
 CREATE INDEX team_search ON public.team USING gin (name gin_trgm_ops);
 
+create table team_group (
+  team_id uuid not null,
+  group_name text not null,
+  role text not null,
+  added_by uuid not null,
+  added_at timestamp with time zone not null default clock_timestamp(),
+  constraint team_group_pkey PRIMARY KEY (team_id, group_name),
+  constraint team_group_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
+  constraint team_group_added_by_fkey FOREIGN KEY (added_by) REFERENCES user_account(id),
+  constraint team_group_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id) ON DELETE CASCADE
+);
+CREATE INDEX team_group_added_by ON public.team_group USING btree (added_by);
+CREATE INDEX team_group_name ON public.team_group USING btree (group_name);
+
 create table team_member (
   team_id uuid not null,
   user_id uuid not null,
   role text not null,
   added_by uuid not null,
   added_at timestamp with time zone not null default clock_timestamp(),
+  group_role text,
+  own_role text,
   constraint team_member_pkey PRIMARY KEY (team_id, user_id),
+  constraint team_member_group_role_check CHECK ((group_role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
+  constraint team_member_own_role_beside CHECK (((group_role IS NOT NULL) OR (own_role IS NULL))),
+  constraint team_member_own_role_check CHECK ((own_role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
   constraint team_member_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
   constraint team_member_added_by_fkey FOREIGN KEY (added_by) REFERENCES user_account(id),
   constraint team_member_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id) ON DELETE CASCADE,

@@ -6,6 +6,7 @@ import type { Context, Middleware } from 'koa';
 import * as z from 'zod';
 
 import { isRecord } from '../../contracts/is-record.ts';
+import { isUuid } from '../../contracts/uuid.ts';
 import { writeAudit, type AuditData, type AuditOrigin } from '../../domain/audit/write.ts';
 import { AppError } from '../../domain/errors.ts';
 import { getIssuer, type Issuer } from '../../domain/identity/issuers.ts';
@@ -30,6 +31,8 @@ import {
   type ScimPage,
 } from '../../domain/scim/users.ts';
 import type { ScimUser } from '../../domain/scim/user-rows.ts';
+import { holdTeamGroups } from '../../domain/teams/follow-groups.ts';
+import { lockTeamsOf } from '../../domain/teams/hand-over.ts';
 import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { decodeText, isStorable, parseJson, readRawBody, unstorable } from '../middleware/body.ts';
@@ -86,8 +89,10 @@ export function scimMiddleware(deps: AppDeps): Middleware {
       const answer = await inTransaction(fork, async (em) => {
         const issuer = await getIssuer(em, token.issuerId);
         // One change of an issuer at a time: groups change many users.
-        if (ctx.method !== 'GET')
+        if (ctx.method !== 'GET') {
           await em.execute('select pg_advisory_xact_lock(hashtextextended(?, 2))', [issuer.id]);
+          await holdTeamGroups(em);
+        }
         const origin = originOfToken(ctx, issuer, token);
         const { SECOND_FACTOR_ROLES: secondFactorRoles } = deps.env;
         return dispatch({ ctx, em, issuer, origin, secondFactorRoles, base, body, measure }, kind, id);
@@ -154,6 +159,8 @@ async function users(call: Call): Promise<Answer> {
 
 async function oneUser(call: Call, id: string): Promise<Answer> {
   const { ctx, em, issuer, body, measure } = call;
+  // Teams are locked before accounts: a change may end memberships.
+  if (ctx.method !== 'GET' && isUuid(id)) await lockTeamsOf(em, id);
   const user = await getScimUser(em, issuer, id, ctx.method !== 'GET');
   if (ctx.method === 'GET') return shown(call, 'User', user);
   checkVersion(ctx, user);

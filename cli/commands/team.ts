@@ -1,7 +1,7 @@
 /** Teams, their members, and what moves between them. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { Team, TeamMember } from '../../client/index.ts';
+import type { Team, TeamGroup, TeamMember } from '../../client/index.ts';
 import { ROLES } from '../../contracts/roles.ts';
 import type { Cli } from '../core/cli.ts';
 import { agentView } from '../core/agents.ts';
@@ -19,6 +19,7 @@ import { workflowView } from '../core/workflows.ts';
 
 const TEAM = argument('TEAM', 'Id or name');
 const PERSON = argument('USER', 'Id or username', 'person');
+const GROUP = argument('GROUP', 'Such as corp:finance: of the issuer corp; without a colon a local one');
 const KINDS = ['agent', 'workflow', 'file', 'webhook', 'hook', 'event-source'] as const;
 
 const teamView: View<Team> = {
@@ -36,10 +37,21 @@ const memberView: View<TeamMember> = {
   columns: [
     ['username', ({ username }) => username],
     ['role', ({ role }) => role],
+    ['by groups', ({ groups }) => groups.map((one) => `${one.group}: ${one.role}`).join(', ')],
     ['since', (member) => ago(member.added_at)],
   ],
   name: ({ username }) => username,
   none: 'No members.',
+};
+
+const groupView: View<TeamGroup> = {
+  columns: [
+    ['group', ({ group }) => group],
+    ['role', ({ role }) => role],
+    ['since', (one) => ago(one.added_at)],
+  ],
+  name: ({ group }) => group,
+  none: 'No groups.',
 };
 
 const list = command({
@@ -145,6 +157,44 @@ const leave = command({
   },
 });
 
+const groups = command({
+  brief: 'List the groups whose people have a role in a team',
+  flags: listFlags,
+  arguments: [TEAM],
+  run: async (cli, flags, given) => {
+    const path = { id: await teamId(cli, given) };
+    const items = cli.client.items('listTeamGroups', { path, query: pageOf(flags), signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), groupView);
+  },
+});
+
+const addGroup = command({
+  brief: 'Give everybody in a group a role in a team; for its admins',
+  flags: { role: choice('Role in the team (default viewer)', ROLES) },
+  arguments: [TEAM, GROUP],
+  run: async (cli, { role = 'viewer' }, team, group) => {
+    const path = { id: await teamId(cli, team), group };
+    const body = { role };
+    await cli.out.record(
+      await cli.client.call('putTeamGroup', { path, body, signal: cli.signal }),
+      groupView,
+    );
+  },
+});
+
+const removeGroup = command({
+  brief: 'Take a role in a team from the people of a group; for admins of the team',
+  flags: { yes: flag('Do not ask') },
+  arguments: [TEAM, GROUP],
+  hasData: false,
+  run: async (cli, { yes }, team, group) => {
+    const path = { id: await teamId(cli, team), group };
+    await confirm(cli, `Remove the group ${group} from team ${team}?`, yes);
+    await cli.client.call('removeTeamGroup', { path, signal: cli.signal });
+    cli.say(`Removed the group ${group} from team ${team}.`);
+  },
+});
+
 const move = command({
   brief: 'Give a record to a team, or without one to yourself',
   details: 'Versions, revisions, runs and deliveries move along. The secrets that it reads are copied.',
@@ -193,9 +243,34 @@ async function moveRecord(
   }
 }
 
-type Commands = 'list' | 'get' | 'create' | 'update' | 'delete' | 'members' | 'add' | 'remove' | 'move';
+type Commands =
+  | 'list'
+  | 'get'
+  | 'create'
+  | 'update'
+  | 'delete'
+  | 'members'
+  | 'add'
+  | 'remove'
+  | 'groups'
+  | 'add-group'
+  | 'remove-group'
+  | 'move';
 
 export const teamCommands = buildRouteMap<Commands, Context>({
-  routes: { list, get, create, update, delete: remove, members, add, remove: leave, move },
-  docs: { brief: 'Teams and their members' },
+  routes: {
+    list,
+    get,
+    create,
+    update,
+    delete: remove,
+    members,
+    add,
+    remove: leave,
+    groups,
+    'add-group': addGroup,
+    'remove-group': removeGroup,
+    move,
+  },
+  docs: { brief: 'Teams, their members and groups' },
 });

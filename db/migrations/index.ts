@@ -97,6 +97,7 @@ import { Migration202611292246ChatsOfTeams } from './202611292246-chats-of-teams
 import { Migration202611292255LogPagesByBytes } from './202611292255-log-pages-by-bytes.ts';
 import { Migration202611300200OpenStreams } from './202611300200-open-streams.ts';
 import { Migration202611300201BoundHooks } from './202611300201-bound-hooks.ts';
+import { Migration202611300130TeamGroups } from './202611300130-team-groups.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -194,6 +195,7 @@ export const migrations = [
   { name: '202611292255-log-pages-by-bytes', class: Migration202611292255LogPagesByBytes },
   { name: '202611300200-open-streams', class: Migration202611300200OpenStreams },
   { name: '202611300201-bound-hooks', class: Migration202611300201BoundHooks },
+  { name: '202611300130-team-groups', class: Migration202611300130TeamGroups },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -1,7 +1,7 @@
 /** The live sessions of a user, as the user and administrators see and end them. */
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { KeysetPage } from '../../db/sql.ts';
+import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import { forbidden, notFound } from '../errors.ts';
 import { FIRST_PARTY_CLIENT, type Claims } from './access-token.ts';
 
@@ -60,11 +60,12 @@ export async function endOtherSessions(em: EntityManager, claims: Claims): Promi
   );
 }
 
-/** Ends all sessions of a user. Machine clients, access tokens and workers' tokens stay. */
-export async function endSessions(em: EntityManager, userId: string): Promise<void> {
-  await em.execute('update auth_session set revoked_at = now() where user_id = ? and revoked_at is null', [
-    userId,
-  ]);
+/** Ends all sessions of users. Machine clients, access tokens and workers' tokens stay. */
+export async function endSessions(em: EntityManager, userIds: readonly string[]): Promise<void> {
+  await em.execute(
+    'update auth_session set revoked_at = now() where user_id = any(?::uuid[]) and revoked_at is null',
+    [arrayLiteral(userIds)],
+  );
 }
 
 /** For what only people may do, such as to end sessions or to approve new ones. @throws 403 */

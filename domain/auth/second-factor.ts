@@ -212,7 +212,7 @@ export async function noteFactors(
   if (!has) {
     await em.execute('delete from recovery_code where user_id = ?', [userId]);
     await forgetShown(em, userId);
-    await limitSessions(em, userId, neededBy);
+    await limitSessions(em, [userId], neededBy);
     return null;
   }
   if (sid !== null && user?.had === false) await endWaiting(em, userId, sid);
@@ -238,15 +238,16 @@ async function forgetShown(em: EntityManager, userId: string): Promise<void> {
  */
 export async function limitSessions(
   em: EntityManager,
-  userId: string,
+  userIds: readonly string[],
   neededBy: readonly Role[],
 ): Promise<void> {
+  if (userIds.length === 0) return;
   await em.execute(
     `update auth_session s set awaits_second_factor = true
        from user_account u
-      where u.id = s.user_id and u.id = ? and u.roles && ?::text[]
+      where u.id = s.user_id and u.id = any(?::uuid[]) and u.roles && ?::text[]
         and s.second_factor is null and s.revoked_at is null and not s.awaits_second_factor`,
-    [userId, arrayLiteral(neededBy)],
+    [arrayLiteral(userIds), arrayLiteral(neededBy)],
   );
 }
 
@@ -263,7 +264,7 @@ export async function removeFactors(
     userId,
   ]);
   await forgetShown(em, userId);
-  await limitSessions(em, userId, neededBy);
+  await limitSessions(em, [userId], neededBy);
 }
 
 /**

@@ -320,17 +320,19 @@ export async function revokeAccess(em: EntityManager, userId: string, sid: strin
 }
 
 /**
- * Permanently ends all sessions, machine clients, access tokens and workers' tokens of a user, as of this
+ * Permanently ends all sessions, machine clients, access tokens and workers' tokens of users, as of this
  * commit.
  */
-export async function endAllSessions(em: EntityManager, userId: string): Promise<void> {
-  await em.execute('update user_account set token_epoch = token_epoch + 1 where id = ?', [userId]);
-  await endSessions(em, userId);
-  await em.execute('delete from auth_client where user_id = ?', [userId]);
-  await em.execute('delete from access_token where user_id = ?', [userId]);
-  await em.execute('delete from worker_token where owner_id = ?', [userId]);
+export async function endAllSessions(em: EntityManager, userIds: readonly string[]): Promise<void> {
+  if (userIds.length === 0) return;
+  const ids = [arrayLiteral(userIds)];
+  await em.execute('update user_account set token_epoch = token_epoch + 1 where id = any(?::uuid[])', ids);
+  await endSessions(em, userIds);
+  await em.execute('delete from auth_client where user_id = any(?::uuid[])', ids);
+  await em.execute('delete from access_token where user_id = any(?::uuid[])', ids);
+  await em.execute('delete from worker_token where owner_id = any(?::uuid[])', ids);
   // Log-ins whose second step is still to come.
-  await em.execute('delete from auth_challenge where user_id = ?', [userId]);
+  await em.execute('delete from auth_challenge where user_id = any(?::uuid[])', ids);
 }
 
 export function shortUserAgent({ userAgent }: OpenedFrom): string {

@@ -14,6 +14,7 @@ import { refuseLastAdmin } from './local-admins.ts';
 import { hashPassword, verifyPassword } from './password.ts';
 import { endAllSessions } from './sessions.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
+import { followGroups, holdTeamGroups, type FollowedRole } from '../teams/follow-groups.ts';
 import { checkThrottle, settleLogin } from './throttle.ts';
 
 export interface NewUser {
@@ -64,6 +65,10 @@ export async function createUser(em: EntityManager, args: NewUser): Promise<User
     updated_at: now,
   });
   await em.persist(user).flush();
+  if (user.groups.length > 0) {
+    await holdTeamGroups(em);
+    await followGroups(em, [user.id]);
+  }
   return user;
 }
 
@@ -105,12 +110,15 @@ export async function checkUserExists(em: EntityManager, id: string): Promise<vo
   if ((await em.count(UserAccount, { id })) === 0) throw notFound('user');
 }
 
-/** Changes a locked user. A new password or a new status ends all sessions. */
+/**
+ * Changes a locked user. A new password or a new status ends all sessions. For other groups, the memberships
+ * are held before the user is locked. @returns the roles in teams that other groups give, too
+ */
 export async function updateUser(
   em: EntityManager,
   user: UserAccount,
   changes: UserChanges,
-): Promise<UserAccount> {
+): Promise<{ user: UserAccount; teams: FollowedRole[] }> {
   const { password, ...fields } = changes;
   if (user.erased_at) throw conflict('erased', 'The data of this user was erased: create a new account.');
   checkGroups(changes.groups ?? [], user.groups);
@@ -129,11 +137,12 @@ export async function updateUser(
   }
   user.updated_at = new Date();
   await em.flush();
+  const teams = fields.groups === undefined ? [] : await followGroups(em, [user.id]);
   if (endsSessions) {
-    await endAllSessions(em, user.id);
+    await endAllSessions(em, [user.id]);
     await touchSchedulesOf(em, user.id);
   }
-  return user;
+  return { user, teams };
 }
 
 /**
@@ -165,7 +174,7 @@ export async function changeOwnPassword(
       { id: actor.id, password_hash: seen.password_hash },
       { password_hash: nextHash, updated_at: new Date() },
     );
-    await endAllSessions(tx, actor.id);
+    await endAllSessions(tx, [actor.id]);
     return updated === 1;
   });
   if (!changed) {

@@ -6,6 +6,7 @@ import { writeAudit, type AuditOrigin } from '../audit/write.ts';
 import { isLastLocalAdmin } from '../auth/local-admins.ts';
 import { limitSessions } from '../auth/second-factor.ts';
 import { endAllSessions } from '../auth/sessions.ts';
+import { changeOfTeams, followGroups, type FollowedRole } from '../teams/follow-groups.ts';
 import { rolesOf } from './claims.ts';
 import type { Issuer } from './issuers.ts';
 
@@ -18,57 +19,129 @@ interface Access {
   groups: string[];
 }
 
-export interface Settled {
+interface Settled {
   userId: string;
   before: Access;
   after: Access;
+  /** Roles in teams that the groups have given, changed or taken. */
+  teams: FollowedRole[];
 }
 
+/** Users that one statement settles. */
+const BATCH = 1_000;
+
 /**
- * Gives a user the groups of all issuers beside the local ones, and the roles if the issuer made the account.
- * The last local administrator stays one. A user without any role loses all sessions; a new role that needs a
- * second factor takes effect in those that have seen one.
+ * Gives users the groups of all issuers beside the local ones, the memberships that follow from groups, and
+ * the roles if the issuer made the account. The last local administrator stays one. A user without any role
+ * loses all sessions; a new role that needs a second factor takes effect in those that have seen one. The
+ * groups of teams are held.
  */
 export async function settleAccess(
   em: EntityManager,
-  userId: string,
+  userIds: readonly string[],
   issuer: Issuer,
   secondFactorRoles: readonly Role[],
-): Promise<Settled> {
-  const [user] = await em.execute<
-    (Access & { managed: boolean; claim_roles: Role[]; scim_groups: string[] })[]
-  >(
-    `select to_json(u.roles) as roles, to_json(u.groups) as groups,
-            u.issuer_id is not distinct from ?::uuid as managed,
+): Promise<Settled[]> {
+  const settled: Settled[] = [];
+  for (let from = 0; from < userIds.length; from += BATCH)
+    settled.push(...(await settleBatch(em, userIds.slice(from, from + BATCH), issuer, secondFactorRoles)));
+  return settled;
+}
+
+interface UserRow extends Access {
+  id: string;
+  /** The issuer made the account. */
+  managed: boolean;
+  claim_roles: Role[];
+  scim_groups: string[];
+  has_password: boolean;
+}
+
+async function settleBatch(
+  em: EntityManager,
+  userIds: readonly string[],
+  issuer: Issuer,
+  secondFactorRoles: readonly Role[],
+): Promise<Settled[]> {
+  const users = await lockUsers(em, userIds, issuer);
+  if (users.length < userIds.length) throw new Error('a user has no identity of the issuer');
+  const composed = await composeGroups(em, userIds);
+  const teams = Map.groupBy(await followGroups(em, userIds), ({ user_id: id }) => id);
+  const roles = await settleRoles(em, users, issuer, secondFactorRoles);
+  return users.map((user) => ({
+    userId: user.id,
+    before: { roles: user.roles, groups: user.groups },
+    after: { roles: roles.get(user.id) ?? user.roles, groups: composed.get(user.id) ?? user.groups },
+    teams: teams.get(user.id) ?? [],
+  }));
+}
+
+/** No more than a change needs: a member who acts refers to the account, and holds what may have to end. */
+async function lockUsers(em: EntityManager, userIds: readonly string[], issuer: Issuer): Promise<UserRow[]> {
+  return em.execute<UserRow[]>(
+    `select u.id, to_json(u.roles) as roles, to_json(u.groups) as groups,
+            u.issuer_id is not distinct from ?::uuid as managed, u.password_hash is not null as has_password,
             to_json(i.claim_roles) as claim_roles,
             to_json(array(select g.name from identity_group g
                             join identity_group_member m on m.group_id = g.id
                            where m.user_id = u.id and g.issuer_id = i.issuer_id)) as scim_groups
        from user_account u join user_identity i on i.user_id = u.id and i.issuer_id = ?
-      where u.id = ? for update of u`,
-    [issuer.id, issuer.id, userId],
+      where u.id = any(?::uuid[]) order by u.id for no key update of u`,
+    [issuer.id, issuer.id, arrayLiteral(userIds)],
   );
-  if (!user) throw new Error('the user has no identity of the issuer');
-  const before = { roles: user.roles, groups: user.groups };
-  const groups = (await composeGroups(em, userId)) ?? user.groups;
-  if (!user.managed) return { userId, before, after: { roles: user.roles, groups } };
-  const byGroups = rolesOf(issuer.mapping, {}, user.scim_groups);
-  const mapped = ROLES.filter((role) => user.claim_roles.includes(role) || byGroups.includes(role));
-  const given = mapped.length > 0 ? mapped : issuer.mapping.default_roles;
-  const losesAdmin = user.roles.includes('admin') && !given.includes('admin');
-  const keepsAdmin = losesAdmin && (await isLastLocalAdmin(em, userId));
-  const roles: Role[] = keepsAdmin ? [...given, 'admin'] : given;
-  await em.execute(
-    `update user_account set roles = ?::text[], updated_at = clock_timestamp()
-      where id = ? and roles is distinct from ?::text[]`,
-    [arrayLiteral(roles), userId, arrayLiteral(roles)],
-  );
-  if (roles.length === 0 && user.roles.length > 0) await endAllSessions(em, userId);
-  if (roles.some((role) => !user.roles.includes(role))) await limitSessions(em, userId, secondFactorRoles);
-  return { userId, before, after: { roles, groups } };
 }
 
-/** Writes whose roles or groups have changed; of very many users only who they are. */
+/** @returns the roles of those whose roles have changed */
+async function settleRoles(
+  em: EntityManager,
+  users: readonly UserRow[],
+  issuer: Issuer,
+  secondFactorRoles: readonly Role[],
+): Promise<Map<string, Role[]>> {
+  const changed = new Map<string, Role[]>();
+  const former = new Map(users.map(({ id, roles }) => [id, roles]));
+  for (const user of users) {
+    const given = user.managed ? givenRoles(user, issuer) : user.roles;
+    if (isSame(given, user.roles)) continue;
+    const losesAdmin = user.roles.includes('admin') && !given.includes('admin');
+    // Those before have lost the role when the next one is asked.
+    if (losesAdmin && user.has_password) await writeRoles(em, [...changed]);
+    const keepsAdmin = losesAdmin && user.has_password && (await isLastLocalAdmin(em, user.id));
+    changed.set(user.id, keepsAdmin ? [...given, 'admin'] : given);
+  }
+  await writeRoles(em, [...changed]);
+  const having = (has: (roles: Role[], before: Role[]) => boolean): string[] =>
+    [...changed].filter(([id, roles]) => has(roles, former.get(id) ?? [])).map(([id]) => id);
+  await endAllSessions(
+    em,
+    having((roles) => roles.length === 0),
+  );
+  await limitSessions(
+    em,
+    having((roles, before) => roles.some((role) => !before.includes(role))),
+    secondFactorRoles,
+  );
+  return changed;
+}
+
+function givenRoles({ claim_roles: byClaims, scim_groups: groups }: UserRow, { mapping }: Issuer): Role[] {
+  const byGroups = rolesOf(mapping, {}, groups);
+  const mapped = ROLES.filter((role) => byClaims.includes(role) || byGroups.includes(role));
+  return mapped.length > 0 ? mapped : mapping.default_roles;
+}
+
+async function writeRoles(em: EntityManager, changed: readonly (readonly [string, Role[]])[]): Promise<void> {
+  if (changed.length === 0) return;
+  await em.execute(
+    `update user_account u set roles = array(select json_array_elements_text(c.roles)),
+            updated_at = clock_timestamp()
+       from json_to_recordset(?::json) as c (id uuid, roles json)
+      where u.id = c.id`,
+    [JSON.stringify(changed.map(([id, roles]) => ({ id, roles })))],
+  );
+}
+
+/** Writes whose roles, groups or teams have changed; of very many users only who they are. */
 export async function auditAccess(
   em: EntityManager,
   origin: AuditOrigin,
@@ -76,7 +149,8 @@ export async function auditAccess(
   settled: readonly Settled[],
 ): Promise<void> {
   const changed = settled.filter(
-    ({ before, after }) => !isSame(before.roles, after.roles) || !isSame(before.groups, after.groups),
+    ({ before, after, teams }) =>
+      teams.length > 0 || !isSame(before.roles, after.roles) || !isSame(before.groups, after.groups),
   );
   const common = { action: ISSUER_ACCESS, objectType: 'user' };
   if (changed.length > MAX_ENTRIES) {
@@ -86,10 +160,11 @@ export async function auditAccess(
     }
     return;
   }
-  for (const { userId, before, after } of changed) {
+  for (const { userId, before, after, teams } of changed) {
     const changes = {
       ...(isSame(before.roles, after.roles) ? {} : { roles: { old: before.roles, new: after.roles } }),
       ...(isSame(before.groups, after.groups) ? {} : { groups: shownChange(before.groups, after.groups) }),
+      ...changeOfTeams(teams),
     };
     await writeAudit(em, origin, { ...common, objectId: userId, data: { issuer: issuer.name, changes } });
   }
@@ -112,28 +187,36 @@ function isSame(left: readonly string[], right: readonly string[]): boolean {
   return left.length === right.length && left.every((one) => right.includes(one));
 }
 
-/** A group is an issuer's if it begins with the issuer's name and a colon. @returns what has changed */
-export async function composeGroups(em: EntityManager, userId: string): Promise<string[] | null> {
-  const [changed] = await em.execute<{ groups: string[] }[]>(
+/**
+ * A group is an issuer's if it begins with the issuer's name and a colon. @returns the groups of those whose
+ * groups have changed
+ */
+export async function composeGroups(
+  em: EntityManager,
+  userIds: readonly string[],
+): Promise<Map<string, string[]>> {
+  const changed = await em.execute<{ id: string; groups: string[] }[]>(
     `with given as (
-       select array(
-         select g from user_account u, unnest(u.groups) g
-          where u.id = ? and not exists (select 1 from identity_issuer r where g like r.name || ':%')
+       select u.id, array(
+         select g from unnest(u.groups) g
+          where not exists (select from identity_issuer r
+                             where r.name = split_part(g, ':', 1) and g like '%:%')
          union
          select r.name || ':' || g
            from user_identity i join identity_issuer r on r.id = i.issuer_id, unnest(i.claim_groups) g
-          where i.user_id = ? and i.removed_at is null
+          where i.user_id = u.id and i.removed_at is null
          union
          select r.name || ':' || g.name
            from identity_group_member m join identity_group g on g.id = m.group_id
            join identity_issuer r on r.id = g.issuer_id
-          where m.user_id = ?
-         order by 1) as groups)
+          where m.user_id = u.id
+         order by 1) as groups
+         from user_account u where u.id = any(?::uuid[]))
      update user_account u set groups = given.groups, updated_at = clock_timestamp()
        from given
-      where u.id = ? and not (u.groups @> given.groups and u.groups <@ given.groups)
-      returning to_json(u.groups) as groups`,
-    [userId, userId, userId, userId],
+      where u.id = given.id and not (u.groups @> given.groups and u.groups <@ given.groups)
+      returning u.id, to_json(u.groups) as groups`,
+    [arrayLiteral(userIds)],
   );
-  return changed?.groups ?? null;
+  return new Map(changed.map(({ id, groups }) => [id, groups]));
 }

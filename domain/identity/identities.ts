@@ -10,6 +10,7 @@ import { refuseLastAdmin } from '../auth/local-admins.ts';
 import { endAllSessions } from '../auth/sessions.ts';
 import { getUser } from '../auth/users.ts';
 import type { IssuedIdentity } from '../ports.ts';
+import { followGroups, holdMemberships, holdTeamGroups, type FollowedRole } from '../teams/follow-groups.ts';
 import { auditAccess, composeGroups, settleAccess } from './access.ts';
 import type { Issuer } from './issuers.ts';
 import { insertIdentity, keepClaims, lockSubject } from './log-in.ts';
@@ -85,23 +86,26 @@ export async function linkOwnIdentity(
   issuer: Issuer,
   identity: IssuedIdentity,
 ): Promise<void> {
+  await holdTeamGroups(em);
   const [live] = await em.execute<object[]>(
     `select 1 from auth_session s join user_account u on u.id = s.user_id
       where s.id = ? and u.id = ? and u.status = 'active' and s.revoked_at is null and s.expires_at > now()
-        for update of u`,
+        for no key update of u`,
     [sessionId, userId],
   );
   if (!live) throw notFound('session');
   const id = await linkSubject(em, userId, issuer, identity.subject);
   await keepClaims(em, id, issuer, identity);
-  await auditAccess(em, origin, issuer, [await settleAccess(em, userId, issuer, secondFactorRoles)]);
+  await auditAccess(em, origin, issuer, await settleAccess(em, [userId], issuer, secondFactorRoles));
 }
 
 /**
  * Unlinks an identity and ends the sessions that it opened.
+ * @returns what has changed of the roles that groups give in teams
  * @throws 404; 409 if no way to log in would be left
  */
-export async function unlinkIdentity(em: EntityManager, userId: string, id: string): Promise<void> {
+export async function unlinkIdentity(em: EntityManager, userId: string, id: string): Promise<FollowedRole[]> {
+  await holdMemberships(em, userId);
   const user = await getUser(em, userId, true);
   const identities = await listIdentities(em, userId);
   const found = identities.find((one) => one.id === id);
@@ -111,7 +115,8 @@ export async function unlinkIdentity(em: EntityManager, userId: string, id: stri
   if (user.password_hash === null && identities.length === 1)
     throw conflict('last_log_in', 'There would be no way left to log in: set a password first.');
   await em.execute('delete from user_identity where id = ?', [id]);
-  await composeGroups(em, userId);
+  await composeGroups(em, [userId]);
+  return followGroups(em, [userId]);
 }
 
 /** The caller logs in by an issuer only from now on; all sessions end. @throws 409 */
@@ -121,5 +126,5 @@ export async function switchPasswordOff(em: EntityManager, actor: Actor): Promis
     throw conflict('last_log_in', 'There would be no way left to log in: link an identity first.');
   await refuseLastAdmin(em, actor.id);
   await em.nativeUpdate(UserAccount, { id: user.id }, { password_hash: null, updated_at: new Date() });
-  await endAllSessions(em, user.id);
+  await endAllSessions(em, [user.id]);
 }

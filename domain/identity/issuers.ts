@@ -7,6 +7,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
 import type { IssuerAccess } from '../ports.ts';
 import type { Encryption } from '../secrets/encryption.ts';
+import { removeGroupsOfIssuer } from '../teams/groups.ts';
 
 /** The log-in screen shows all of them. */
 const MAX_ISSUERS = 50;
@@ -157,8 +158,12 @@ export async function putIssuer(
   return key;
 }
 
-/** Its users stay, without its groups; sessions that it opened end. */
-export async function deleteIssuer(em: EntityManager, { id, name }: Issuer): Promise<void> {
+/**
+ * Its users stay, without its groups; sessions that it opened end. The groups of teams are locked.
+ * @returns how many roles in teams its groups gave
+ */
+export async function deleteIssuer(em: EntityManager, { id, name }: Issuer): Promise<number> {
+  const given = await removeGroupsOfIssuer(em, name);
   await em.execute(
     `update user_account u
         set groups = array(select g from unnest(u.groups) g where g not like ? order by g)
@@ -166,6 +171,7 @@ export async function deleteIssuer(em: EntityManager, { id, name }: Issuer): Pro
     [`${escapeLike(name)}:%`, id],
   );
   await em.execute('delete from identity_issuer where id = ?', [id]);
+  return given;
 }
 
 /** Ends the sessions that an issuer has opened. */

@@ -7,6 +7,7 @@ import { endCookieSession, openCookieSession } from '../auth/cookie-sessions.ts'
 import { writeAudit } from '../audit/write.ts';
 import { endAllSessions, LOG_IN, originOfOpening, type OpenedFrom } from '../auth/sessions.ts';
 import type { IssuedIdentity } from '../ports.ts';
+import { holdTeamGroups } from '../teams/follow-groups.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { auditAccess, settleAccess } from './access.ts';
 import { groupsOf, rolesOf, textAt, valuesAt } from './claims.ts';
@@ -40,18 +41,19 @@ export async function logInByIdentity(
   encryption: Encryption,
   { issuer, identity, fresh, from, former }: IdentityLogIn,
 ): Promise<{ userId: string; secret: string } | { refusal: LogInRefusal }> {
+  await holdTeamGroups(em);
   await lockSubject(em, issuer.id, identity.subject);
   const found = (await findIdentity(em, issuer, identity)) ?? (await makeAccount(em, issuer, identity));
   if (found === null) return refused(em, from, issuer, 'no_account');
   await keepClaims(em, found.identity_id, issuer, identity);
   await followProfile(em, found.user_id, issuer, identity.claims);
   const { secondFactorRoles = [] } = from.policy ?? {};
-  const settled = await settleAccess(em, found.user_id, issuer, secondFactorRoles);
+  const settled = await settleAccess(em, [found.user_id], issuer, secondFactorRoles);
   await auditAccount(em, from, issuer, found);
-  await auditAccess(em, originOfOpening(from), issuer, [settled]);
+  await auditAccess(em, originOfOpening(from), issuer, settled);
   if (found.status !== 'active') return refused(em, from, issuer, 'disabled', found.user_id);
-  if (settled.after.roles.length === 0) {
-    await endAllSessions(em, found.user_id);
+  if (settled.some(({ after }) => after.roles.length === 0)) {
+    await endAllSessions(em, [found.user_id]);
     return refused(em, from, issuer, 'no_roles', found.user_id);
   }
   if (former !== null) await endCookieSession(em, former);

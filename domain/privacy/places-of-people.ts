@@ -99,6 +99,12 @@ export const PLACES_OF_PEOPLE: readonly TextPlace[] = [
     texts: { description: 'text' },
     fixed: { name: ['name'] },
   },
+  {
+    kind: 'groups_of_teams',
+    table: 'team_group',
+    key: ['team_id uuid', 'group_name text'],
+    fixed: { configuration: ['group_name'] },
+  },
   { kind: 'absences', table: 'absence', key: ID, texts: { note: 'text' } },
   { kind: 'preferences', table: 'user_preferences', key: ['user_id uuid'], texts: { content: 'record' } },
   {

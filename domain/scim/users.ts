@@ -9,7 +9,7 @@ import { isUuid } from '../../contracts/uuid.ts';
 import type { AuditOrigin } from '../audit/write.ts';
 import { isLastLocalAdmin } from '../auth/local-admins.ts';
 import { endAllSessions } from '../auth/sessions.ts';
-import { auditAccess, settleAccess, type Settled } from '../identity/access.ts';
+import { auditAccess, settleAccess } from '../identity/access.ts';
 import type { Issuer } from '../identity/issuers.ts';
 import { issuedIdsOf } from '../identity/issued-names.ts';
 import { insertIdentity } from '../identity/log-in.ts';
@@ -191,14 +191,15 @@ async function store(
   await settle(scim, [id]);
 }
 
-/** Gives users the roles and groups that they have now by the issuer, in one entry for each. */
+/**
+ * Gives users the roles, groups and memberships of teams that they have now by the issuer, in one entry of
+ * the audit log for each.
+ */
 export async function settle(
   { em, issuer, origin, secondFactorRoles }: Provisioning,
   userIds: readonly string[],
 ): Promise<void> {
-  const settled: Settled[] = [];
-  for (const userId of userIds) settled.push(await settleAccess(em, userId, issuer, secondFactorRoles));
-  await auditAccess(em, origin, issuer, settled);
+  await auditAccess(em, origin, issuer, await settleAccess(em, userIds, issuer, secondFactorRoles));
 }
 
 /** A disabled user loses all sessions with this commit. @throws ScimError 409 for the last administrator */
@@ -210,7 +211,7 @@ async function setActive(em: EntityManager, id: string, active: boolean): Promis
     [active ? 'active' : 'disabled', id, active ? 'active' : 'disabled'],
   );
   if (changed.length === 0) return;
-  await endAllSessions(em, id);
+  await endAllSessions(em, [id]);
   await touchSchedulesOf(em, id);
 }
 

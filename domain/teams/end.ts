@@ -5,17 +5,29 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { unbindRevisions } from '../secrets/unbind.ts';
+import { followPeopleOf } from './follow-groups.ts';
 
 /** Rows of one kind in one transaction. */
 const BATCH = 500;
 /** Batches of the request itself. */
 const AT_ONCE = 10;
 
-/** The team is locked and holds nothing. From the commit on it is gone for everybody. */
+/**
+ * The groups of teams and the team are locked, and it holds nothing. From the commit on it is gone for
+ * everybody.
+ */
 export async function endTeam(em: EntityManager, id: string): Promise<void> {
   // Its name is free at once: no other team may look like an id.
   await em.execute('update team set ended_at = clock_timestamp(), name = id::text where id = ?', [id]);
+  const groups = await em.execute<{ group_name: string }[]>(
+    'delete from team_group where team_id = ? returning group_name',
+    [id],
+  );
   await em.execute('delete from team_member where team_id = ?', [id]);
+  await followPeopleOf(
+    em,
+    groups.map((row) => row.group_name),
+  );
   await em.execute('delete from notification_channel where team_id = ?', [id]);
   for (let count = 0; count < AT_ONCE; count += 1) if (await endBatch(em, id)) return;
 }

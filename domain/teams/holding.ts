@@ -10,7 +10,7 @@ import type { Encryption } from '../secrets/encryption.ts';
 import { putSecret, resolveSecret } from '../secrets/service.ts';
 import type { Handed } from '../secrets/unbind.ts';
 import { placeholderNames } from '../../contracts/placeholders.ts';
-import { ownListeners } from './members.ts';
+import { ownListeners } from './hand-over.ts';
 import { moveHistory } from './move-history.ts';
 
 /**

@@ -9,6 +9,7 @@ import { conflict, forbidden, notFound } from '../errors.ts';
 import type { Quotas } from '../../contracts/quotas.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { endTeam } from './end.ts';
+import { lockTeamGroups } from './follow-groups.ts';
 import { requireMembership } from './holding.ts';
 
 export interface Team {
@@ -35,9 +36,13 @@ const HOLDINGS = {
   secrets: 'secret where owner_id',
 } as const;
 
+/** Groups may have any number of people. */
+export const MAX_COUNTED_MEMBERS = 10_000;
+
 const COLUMNS = `t.id, t.name, t.description, t.created_by, t.created_at, t.updated_at, t.quotas,
   (select m.role from team_member m where m.team_id = t.id and m.user_id = ?) as role,
-  (select count(*)::int from team_member m where m.team_id = t.id) as members`;
+  (select count(*)::int from (
+     select from team_member m where m.team_id = t.id limit ${MAX_COUNTED_MEMBERS}) c) as members`;
 
 export async function createTeam(
   em: EntityManager,
@@ -89,9 +94,23 @@ export async function getTeam(em: EntityManager, actor: Actor, id: string): Prom
 export async function getTeamForChange(em: EntityManager, actor: Actor, id: string): Promise<Team> {
   await em.execute('select from team where id = ? for update', [id]);
   const team = await getTeam(em, actor, id);
-  if (!mayManage(actor, id)) throw forbidden('Only admins of the team may change it.', 'role_required');
+  checkMayManage(actor, id);
   if (!isAdmin(actor)) await requireMembership(em, actor, id, 'admin');
   return team;
+}
+
+/** `getTeamForChange` for what changes who is a member by groups, which are locked, too. */
+export async function getTeamForGroups(em: EntityManager, actor: Actor, id: string): Promise<Team> {
+  // Nobody who may not change the team waits for the lock.
+  await getTeam(em, actor, id);
+  checkMayManage(actor, id);
+  await lockTeamGroups(em);
+  return getTeamForChange(em, actor, id);
+}
+
+/** @throws 403 */
+function checkMayManage(actor: Actor, id: string): void {
+  if (!mayManage(actor, id)) throw forbidden('Only admins of the team may change it.', 'role_required');
 }
 
 export function mayManage(actor: Actor, id: string): boolean {

@@ -186,6 +186,9 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listTeamMembers: ofTeam,
   putTeamMember: ofTeam,
   removeTeamMember: ofTeam,
+  listTeamGroups: ofTeam,
+  putTeamGroup: ofTeam,
+  removeTeamGroup: ofTeam,
   listStartableWorkflows: forRole('viewer'),
   getStartableWorkflow: startWorkflow,
 

@@ -42,6 +42,7 @@ export async function createAccessWorld(options: { databaseUrl?: string } = {}):
   };
   const run = await insertRun(app.orm, { owner: owner.id });
   const team = created(await clients.admin.post('/teams', { name: 'payments', admin: owner.id }));
+  created(await clients.admin.put(`/teams/${team.id}/groups/accounting`, { role: 'viewer' }));
   const webhook = created(await clients.owner.post('/webhooks', { url: 'https://hooks.example.com/in' }));
   const delivery = created(await clients.owner.post(`/webhooks/${webhook.id}/test`));
   const chat = created(
@@ -116,6 +117,7 @@ export async function createAccessWorld(options: { databaseUrl?: string } = {}):
       identity_id: ids.identity,
       session_id: ids.session,
       user_id: owner.id,
+      group: 'accounting',
       machine_id: machine,
       session: 'trip',
       token_id: object === 'user' ? accessToken : object === 'issuer' ? scimToken : workerToken,

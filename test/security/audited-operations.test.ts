@@ -208,6 +208,8 @@ async function tries(): Promise<Record<string, Try>> {
     updateTeam: { on: 'team', body: { description: 'x' } },
     putTeamMember: { by: 'admin', on: 'team', body: { role: 'admin' } },
     removeTeamMember: { by: 'admin', on: 'team' },
+    putTeamGroup: { by: 'admin', on: 'team', body: { role: 'viewer' } },
+    removeTeamGroup: { by: 'admin', on: 'team' },
     deleteTeam: { by: 'admin', on: 'team' },
     createUser: {
       by: 'fresh',

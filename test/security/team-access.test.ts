@@ -33,8 +33,12 @@ const STARTS = new Set(['runWorkflow', 'executeWorkflow', 'getStartableWorkflow'
 
 let world: AccessWorld;
 const members = {} as Record<Role, Client>;
+/** By a group in the team, and by nothing else. */
+const ofGroups = {} as Record<Role, Client>;
 let stranger: Client;
 let former: Client;
+/** Was an admin of the team by a group, which they are not in any more. */
+let formerOfGroup: Client;
 
 beforeAll(async () => {
   world = await createAccessWorld();
@@ -44,7 +48,16 @@ beforeAll(async () => {
     const user = await app.createUser({ username: `team-${role}`, roles: ['viewer'] });
     members[role] = await app.as(user);
     ok(await admin.put(`/teams/${ids.team}/members/${user.id}`, { role }));
+    const group = `payments-${role}`;
+    ok(await admin.put(`/teams/${ids.team}/groups/${group}`, { role }));
+    const grouped = await app.createUser({ username: `group-${role}`, roles: ['viewer'] });
+    ok(await admin.patch(`/users/${grouped.id}`, { groups: [group, 'elsewhere'] }));
+    ofGroups[role] = await app.as(grouped);
   }
+  const moved = await app.createUser({ username: 'moved', roles: ['builder'] });
+  ok(await admin.patch(`/users/${moved.id}`, { groups: ['payments-admin'] }));
+  ok(await admin.patch(`/users/${moved.id}`, { groups: ['elsewhere'] }));
+  formerOfGroup = await app.as(moved);
   const gone = await app.createUser({ username: 'gone', roles: ['builder'] });
   ok(await admin.put(`/teams/${ids.team}/members/${gone.id}`, { role: 'admin' }));
   ok(await admin.delete(`/teams/${ids.team}/members/${gone.id}`));
@@ -113,13 +126,14 @@ function* cells(): Generator<{ endpoint: Endpoint; object: (typeof HELD)[number]
   }
 }
 
-test.each(ROLES.map((role) => [role]))(
-  'a member who is %s of the team has the rights of that',
-  async (role) => {
+test.each(ROLES.flatMap((role) => [[role, 'themselves'] as const, [role, 'by a group'] as const]))(
+  'a member who is %s of the team %s has the rights of that',
+  async (role, how) => {
+    const client = (how === 'by a group' ? ofGroups : members)[role];
     const wrong: string[] = [];
     let count = 0;
     for (const { endpoint, object, needed } of cells()) {
-      const reply = await members[role].request(endpoint.method, pathFor(endpoint, object));
+      const reply = await client.request(endpoint.method, pathFor(endpoint, object));
       const [outcome, expected] = [outcomeOf(reply.status), expectedFor(endpoint, object, needed, role)];
       if (outcome !== expected)
         wrong.push(`${endpoint.operationId} on ${object}: ${outcome}, not ${expected}`);
@@ -133,7 +147,7 @@ test.each(ROLES.map((role) => [role]))(
 test('strangers and former members have none', async () => {
   const wrong: string[] = [];
   for (const { endpoint, object } of cells())
-    for (const client of [stranger, former]) {
+    for (const client of [stranger, former, formerOfGroup]) {
       const { status } = await client.request(endpoint.method, pathFor(endpoint, object));
       if (status !== 404 && status !== 403) wrong.push(`${endpoint.operationId} on ${object}: ${status}`);
     }
@@ -154,8 +168,12 @@ test('lists show members what their role lets them see', async () => {
     '/notifications/channels?limit=200': 'chat',
   } as const;
   for (const [path, object] of Object.entries(lists))
-    for (const role of [...ROLES, null]) {
-      const { body } = await (role === null ? former : members[role]).get(path);
+    for (const [role, client] of [
+      ...ROLES.flatMap((one) => [[one, members[one]] as const, [one, ofGroups[one]] as const]),
+      [null, former] as const,
+      [null, formerOfGroup] as const,
+    ]) {
+      const { body } = await client.get(path);
       const sees = role !== null && isSeen(object, role);
       expect([path, role, body.some(({ id }: { id: string }) => id === ids[object])]).toEqual([
         path,

@@ -16,6 +16,7 @@ import {
 } from '../../../domain/identity/identities.ts';
 import { findEnabledIssuer, getIssuer } from '../../../domain/identity/issuers.ts';
 import { beginLogIn } from '../../../domain/identity/pending-log-in.ts';
+import { changeOfTeams } from '../../../domain/teams/follow-groups.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
@@ -61,7 +62,7 @@ function ownEndpoints(): Endpoint[] {
       errors: [403, 409],
       handler: async (c) => {
         checkFreshLogin(claimsOf(c.ctx));
-        await unlinkIdentity(c.em, c.actor.id, c.params.id);
+        c.audit.note({ data: changeOfTeams(await unlinkIdentity(c.em, c.actor.id, c.params.id)) });
         return { status: 204 };
       },
     }),
@@ -182,7 +183,7 @@ function adminEndpoints(): Endpoint[] {
       handler: async (c) => {
         const user = await getUser(c.em, c.params.id);
         checkPerson(claimsOf(c.ctx));
-        await unlinkIdentity(c.em, user.id, c.params.identity_id);
+        c.audit.note({ data: changeOfTeams(await unlinkIdentity(c.em, user.id, c.params.identity_id)) });
         return { status: 204 };
       },
     }),

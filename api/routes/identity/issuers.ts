@@ -15,6 +15,7 @@ import {
   putIssuer,
   type Issuer,
 } from '../../../domain/identity/issuers.ts';
+import { lockTeamGroups } from '../../../domain/teams/follow-groups.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -231,11 +232,12 @@ function deleteEndpoint(): Endpoint {
     responses: { 204: null },
     errors: [403, 409, 412],
     handler: async (c) => {
+      await lockTeamGroups(c.em);
       const issuer = await getIssuer(c.em, c.params.id, true);
       checkPerson(claimsOf(c.ctx));
       checkIfMatch(c.ctx, tagOf(issuer));
       checkOwn(issuer);
-      await deleteIssuer(c.em, issuer);
+      c.audit.note({ data: { team_groups: await deleteIssuer(c.em, issuer) } });
       return { status: 204 };
     },
   });

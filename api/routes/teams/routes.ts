@@ -20,7 +20,9 @@ import {
   deleteTeam,
   getTeam,
   getTeamForChange,
+  getTeamForGroups,
   listTeams,
+  MAX_COUNTED_MEMBERS,
   mayManage,
   updateTeam,
   type Team,
@@ -31,6 +33,7 @@ import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
 import { flag, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { teamGroupEndpoints } from './groups.ts';
 
 const tags = ['teams'];
 const role = z.enum(ROLES);
@@ -49,7 +52,7 @@ const teamRecord = z
     name: z.string(),
     description: z.string().nullable(),
     role: role.nullable().meta({ description: 'Of the caller; null for administrators who are no members.' }),
-    members: z.int(),
+    members: z.int().meta({ description: `Counted to ${MAX_COUNTED_MEMBERS}.` }),
     quotas: teamQuotas
       .nullable()
       .meta({ description: 'What replaces the settings for this team; administrators set it.' }),
@@ -67,7 +70,11 @@ const memberRecord = z
     user_id: uuid,
     username: z.string(),
     display_name: z.string().nullable(),
-    role,
+    role: role.meta({ description: 'The highest of their own and those of their groups.' }),
+    own_role: role.nullable().meta({ description: 'Without groups; null: only groups give one.' }),
+    groups: z
+      .array(z.object({ group: z.string(), role }))
+      .meta({ description: 'Groups of theirs that give a role in the team.' }),
     added_by: uuid,
     added_by_name: personName,
     added_at: timestamp,
@@ -79,7 +86,7 @@ const byName = orderBy<{ name: string }, string>(z.string().max(100), (team) => 
 const byUser = orderBy<{ user_id: string }, string>(z.guid(), ({ user_id }) => user_id);
 
 export function teamEndpoints(): Endpoint[] {
-  return [...listEndpoints(), ...singleEndpoints(), ...memberEndpoints()];
+  return [...listEndpoints(), ...singleEndpoints(), ...memberEndpoints(), ...teamGroupEndpoints()];
 }
 
 function listEndpoints(): Endpoint[] {
@@ -186,7 +193,7 @@ function singleEndpoints(): Endpoint[] {
       responses: { 204: null },
       errors: [409],
       handler: async (c) => {
-        await deleteTeam(c.em, await getTeamForChange(c.em, c.actor, c.params.id));
+        await deleteTeam(c.em, await getTeamForGroups(c.em, c.actor, c.params.id));
         return { status: 204 };
       },
     }),
@@ -217,7 +224,9 @@ function memberEndpoints(): Endpoint[] {
       operationId: 'putTeamMember',
       summary: 'Add a member to a team, or change their role in it; for its admins',
       description:
-        `A team has at most ${MAX_MEMBERS} members, a user at most ${MAX_TEAMS_OF_USER} teams. ` +
+        `A team has at most ${MAX_MEMBERS} members with a role of their own, and a user has one in at most ` +
+        `${MAX_TEAMS_OF_USER} teams. ` +
+        'A role below that of a group of theirs is 409 `role_of_group`. ' +
         'A session needs a log-in at most 5 minutes old (401 `login_too_old`). ' +
         'The last admin of a team stays one, unless an administrator decides otherwise.',
       tags,
@@ -245,7 +254,8 @@ function memberEndpoints(): Endpoint[] {
       summary: 'Remove a member from a team; for its admins, and for members themselves',
       description:
         "Ends all rights to the team's objects within a second. What the member owns in the team gets an " +
-        'admin of the team as its owner.',
+        'admin of the team as its owner. A role that a group gives stays; who has no other is 409 ' +
+        '`role_of_group`.',
       tags,
       role: 'viewer',
       clientRole: 'admin',

@@ -23,7 +23,7 @@ import {
   retryHistories,
 } from '../../../domain/privacy/histories.ts';
 import { personalData, type PersonalRecord } from '../../../domain/privacy/export.ts';
-import { lockTeamsOf } from '../../../domain/teams/members.ts';
+import { lockTeamsOf } from '../../../domain/teams/hand-over.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint, type EndpointResponse } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';

@@ -3,9 +3,10 @@ import * as z from 'zod';
 import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
 import { userQuotas } from '../../../contracts/quotas.ts';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../domain/auth/password.ts';
-import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
+import { checkUserExists, createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
 import { checkStepUp, deleteClient, listClients } from '../../../domain/auth/clients.ts';
 import { limitSessions } from '../../../domain/auth/second-factor.ts';
+import { changeOfTeams, holdMemberships } from '../../../domain/teams/follow-groups.ts';
 import type { AppDeps } from '../../deps.ts';
 import { mergedBudget, mergedQuotas } from '../../merged-fields.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
@@ -157,18 +158,22 @@ export function userEndpoints(deps: Pick<AppDeps, 'env'>): Endpoint[] {
       responses: { 200: userRecord },
       errors: [409, 412],
       handler: async (c) => {
-        const user = await getUser(c.em, c.params.id, true);
+        await checkUserExists(c.em, c.params.id);
         c.checkSyntax();
+        const given = c.readBody();
+        if ('value' in given && given.value.groups !== undefined) await holdMemberships(c.em, c.params.id);
+        const user = await getUser(c.em, c.params.id, true);
         checkIfMatch(c.ctx, tagOf(user));
         const { budget, quotas, ...body } = c.body;
         const grave = [body.roles, body.groups, body.status, body.password, body.email];
         if (grave.some((field) => field !== undefined)) checkStepUp(claimsOf(c.ctx), c.actor);
-        const changed = await updateUser(c.em, user, {
+        const { user: changed, teams } = await updateUser(c.em, user, {
           ...withoutUndefined(body),
           ...(budget === undefined ? {} : { budget: mergedBudget(user.budget, budget) }),
           ...(quotas === undefined ? {} : { quotas: mergedQuotas(userQuotas, user.quotas, quotas) }),
         });
-        if (body.roles !== undefined) await limitSessions(c.em, user.id, deps.env.SECOND_FACTOR_ROLES);
+        c.audit.note({ data: changeOfTeams(teams) });
+        if (body.roles !== undefined) await limitSessions(c.em, [user.id], deps.env.SECOND_FACTOR_ROLES);
         return { status: 200, body: presentUser(changed), headers: { ETag: tagOf(changed) } };
       },
     }),

@@ -127,7 +127,7 @@ function adminSessionEndpoints(): Endpoint[] {
       responses: { 204: null },
       handler: async (c) => {
         const user = await getUser(c.em, c.params.id);
-        await endSessions(c.em, user.id);
+        await endSessions(c.em, [user.id]);
         return { status: 204 };
       },
     }),

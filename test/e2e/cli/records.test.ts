@@ -428,6 +428,26 @@ test('what moves to a team is printed, and a flag without effect is refused at o
   expect((await builder.delete(`/workflows/${body.id}`)).status).toBe(204);
 });
 
+test('a group gives a role in a team, which its members show', async () => {
+  const { id } = await app.createUser({ username: 'grouped', roles: ['viewer'] });
+  const asAdmin = await app.as('admin');
+  expect((await asAdmin.patch(`/users/${id}`, { groups: ['eu/finance'] })).status).toBe(200);
+  await admin.run(['team', 'create', 'groupers']);
+  const added = await admin.run(['team', 'add-group', 'groupers', 'eu/finance', '--role', 'builder']);
+  expect([added.exitCode, added.json()]).toMatchObject([0, { group: 'eu/finance', role: 'builder' }]);
+  const shown = async (...words: string[]): Promise<string> =>
+    (await admin.run(['team', ...words, 'groupers', '-o', 'table'])).stdout;
+  expect(await shown('groups')).toMatch(/eu\/finance +builder/);
+  expect(await shown('members')).toMatch(/grouped +builder +eu\/finance: builder/);
+  const refused = await admin.run(['team', 'remove', 'groupers', 'grouped', '--yes']);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('eu/finance')]);
+  const unknown = await admin.run(['team', 'add-group', 'groupers', 'nobody:finance']);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([3, expect.stringContaining('no issuer')]);
+  const removed = await admin.run(['team', 'remove-group', 'groupers', 'eu/finance', '--yes']);
+  expect([removed.exitCode, removed.stderr]).toEqual([0, expect.stringContaining('Removed the group')]);
+  expect(await shown('members')).not.toContain('grouped');
+});
+
 test('a user gets a display name when created', async () => {
   const named = ['--email', 'hopper@example.com', '--name', 'Grace H.', '--role', 'viewer'];
   const created = await admin.run(['user', 'create', 'hopper', ...named, '--password-stdin'], {

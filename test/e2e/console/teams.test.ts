@@ -86,3 +86,38 @@ inBrowser(
     expect(complaints).toEqual([]);
   },
 );
+
+inBrowser('the admin of a team gives a group a role, which its people show, and takes it back', async () => {
+  const grace = await app.createUser({ username: 'grace', roles: ['viewer'] });
+  const asAdmin = await app.as('admin');
+  expect((await asAdmin.patch(`/users/${grace.id}`, { groups: ['eu/finance'] })).status).toBe(200);
+  for (const viewport of [wide, phone]) {
+    const { page, complaints, open } = await visit(ada, { viewport });
+    await open(`/settings/teams?team=${team}`);
+    await page.getByText('No groups.').waitFor();
+    await click(page, 'Add a group');
+    const dialog = page.getByRole('dialog', { name: 'Add a group' });
+    await dialog.getByLabel(/^Group/).fill('nobody:finance');
+    await dialog.getByLabel(/^Role/).selectOption('approver');
+    await dialog.getByRole('button', { name: 'Add a group' }).click();
+    await dialog.getByText('which is no issuer').waitFor();
+    await dialog.getByLabel(/^Group/).fill('eu/finance');
+    await dialog.getByRole('button', { name: 'Add a group' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    const groups = page.getByRole('region', { name: 'Groups of payments' });
+    const members = page.getByRole('region', { name: 'Members of payments' });
+    await groups.getByRole('row', { name: /eu\/finance approver/ }).waitFor();
+    const row = members.getByRole('row', { name: /grace/ });
+    await row.waitFor();
+    if (viewport === wide) expect(await row.textContent()).toContain('eu/finance (approver)');
+    // A group gives it, so nobody takes it by hand.
+    expect(await row.getByRole('button', { name: 'Remove' }).count()).toBe(0);
+    await expectFits(page, `groups-of-team-${viewport.width}`);
+    await groups.getByRole('button', { name: 'Remove' }).click();
+    const asked = page.getByRole('dialog', { name: /Remove the group eu\/finance/ });
+    await asked.getByRole('button', { name: 'Remove' }).click();
+    await row.waitFor({ state: 'detached' });
+    await page.getByText('No groups.').waitFor();
+    expect(complaints).toEqual([]);
+  }
+});

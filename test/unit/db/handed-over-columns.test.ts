@@ -98,6 +98,7 @@ const STAYS: Record<string, string> = {
   'run_signal.by_id': FACT,
   'scim_token.created_by': FACT,
   'team.created_by': FACT,
+  'team_group.added_by': FACT,
   'team_member.added_by': FACT,
   'team_member.user_id': RIGHT,
   'transfer.from_id': 'is the transfer itself',

@@ -19,6 +19,7 @@ import { tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { QuotaForm } from './quota-form.tsx';
 import { Removal } from './removal.tsx';
+import { TeamGroups } from './team-groups.tsx';
 import { words } from './team-words.ts';
 
 const name: Schema = { type: 'string', title: words.name, description: words.nameHelp };
@@ -174,14 +175,20 @@ function Members({ team, saved }: { team: Team; saved: Saved }) {
           columns={memberColumns(team, put, async (member) => {
             await client.call('removeTeamMember', { path: { id: team.id, user_id: member.user_id } });
             await list.reload();
-            await saved(words.removed(member.username));
+            const stays = member.groups.length > 0;
+            await saved(stays ? words.stays(member.username) : words.removed(member.username));
           })}
           records={list.items.value}
           keyOf={({ user_id: id }: TeamMember) => id}
         />
       </ListState>
+      <TeamGroups team={team} changed={() => list.reload()} />
     </>
   );
+}
+
+function groupsOf({ groups }: TeamMember): string {
+  return groups.map(({ group, role: given }) => `${group} (${given})`).join(', ');
 }
 
 function memberColumns(
@@ -198,6 +205,7 @@ function memberColumns(
       ),
     },
     { title: words.role, cell: (member) => member.role },
+    { title: words.byGroups, cell: (member) => groupsOf(member), minor: true },
     { title: words.since, cell: (member) => <When at={member.added_at} />, minor: true },
     {
       title: words.acts,
@@ -215,10 +223,10 @@ function memberColumns(
               onSubmit={(body) => put(member.user_id, String(body['role']))}
             />
           )}{' '}
-          {(manages || member.user_id === user.value?.id) && (
+          {member.own_role !== null && (manages || member.user_id === user.value?.id) && (
             <Removal
               title={words.removeOf(member.username)}
-              text={words.removeText}
+              text={member.groups.length > 0 ? words.removeOwnText : words.removeText}
               act={words.remove}
               onAct={() => remove(member)}
             />
