@@ -6,7 +6,7 @@ export { isPartial } from './partial-output.ts';
 export type { PartialOutput } from './partial-output.ts';
 export { OPERATIONS } from './operations.ts';
 export type * from './operations.ts';
-export { ApiError } from './problem.ts';
+export { ApiError, isLasting, isRefusal } from './problem.ts';
 export type { FieldProblem } from './problem.ts';
 export { createWorker, JobError } from './worker.ts';
 export type { Job as WorkerJob, JobContext, JobEnd, Worker, WorkerOptions } from './worker.ts';

@@ -38,6 +38,17 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether trying again gives the same answer. */
+export function isRefusal(error: unknown): boolean {
+  // An answer of something else than the server, such as a proxy's page, has a good status.
+  return error instanceof ApiError && isLasting(error.status);
+}
+
+/** Whether an answer with this status is the same the next time. */
+export function isLasting(status: number): boolean {
+  return status >= 400 && status < 500 && ![408, 429].includes(status);
+}
+
 /** Reads a refusal. A body that is no problem document, such as a proxy's page, leaves the status only. */
 export async function apiErrorOf(response: Response, named: readonly string[] = []): Promise<ApiError> {
   const body = await response.text().catch(() => '');

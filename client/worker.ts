@@ -1,7 +1,7 @@
 /** An external worker: pulls jobs of agents, keeps them while they are worked on, and ends them. */
 import type { Answer, Client } from './client.ts';
 import type { JobUsage } from './operations.ts';
-import { ApiError } from './problem.ts';
+import { ApiError, isRefusal } from './problem.ts';
 
 export type Job = Answer<'pollJobs'>[number];
 
@@ -246,13 +246,6 @@ function failureOf(error: unknown): { detail: string; retry?: boolean } {
   // The server takes neither NUL nor half a character.
   const detail = said.replaceAll('\0', '').slice(0, MAX_DETAIL).toWellFormed();
   return { detail, ...(error instanceof JobError ? error.failure : {}) };
-}
-
-/** Whether trying again gives the same answer. */
-function isRefusal(error: unknown): boolean {
-  // An answer of something else than the server, such as a proxy's page, has a good status.
-  const { status } = error instanceof ApiError ? error : { status: 0 };
-  return status >= 400 && status < 500 && ![408, 429].includes(status);
 }
 
 /** Resolves after this time, or when `signal` is aborted. */

@@ -1,21 +1,12 @@
 /** Profiles: which server, and the session on it. One file that only its owner can read. */
-import { randomUUID } from 'node:crypto';
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 import { isRecord } from '../../contracts/is-record.ts';
 import { CliError } from './errors.ts';
 import { hasCode, withLock } from './lock.ts';
+import { replaceFile } from './replace-file.ts';
 
 export interface Profile {
   url: string;
@@ -71,15 +62,9 @@ export class ConfigFile {
     return withLock(`${this.path}.lock`, body);
   }
 
-  /** Call it under the lock. A reader sees the old file or the new one, whenever this process dies. */
+  /** Call it under the lock. */
   write(configuration: Configuration): void {
-    const temporary = `${this.path}.${randomUUID()}`;
-    const file = openSync(temporary, 'wx', 0o600);
-    writeSync(file, `${JSON.stringify(configuration, null, 2)}\n`);
-    fsyncSync(file);
-    closeSync(file);
-    chmodSync(temporary, 0o600);
-    renameSync(temporary, this.path);
+    replaceFile(this.path, `${JSON.stringify(configuration, null, 2)}\n`);
   }
 
   #parse(text: string): Configuration {

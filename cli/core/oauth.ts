@@ -1,6 +1,7 @@
 /** Requests for tokens (RFC 6749, 8628, 7009). Errors are OAuth's own, not problem documents. */
 import { platform } from 'node:os';
 
+import { isLasting } from '../../client/index.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { CliError, EXIT } from './errors.ts';
 
@@ -57,7 +58,8 @@ export async function postForm(
   const detail = textOf(answer['error_description']) ?? textOf(answer['detail']);
   const refusal = new OAuthRefusal(detail ?? `${url} answered with status ${response.status}.`, {
     code,
-    exitCode: response.status === 429 ? EXIT.failed : EXIT.logIn,
+    // What passes by itself ends no session.
+    exitCode: isLasting(response.status) ? EXIT.logIn : EXIT.failed,
   });
   refusal.challenge = textOf(answer['challenge']);
   throw refusal;

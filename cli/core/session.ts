@@ -52,8 +52,9 @@ export class Session {
   readonly fetch: typeof fetch = async (input, init) => {
     const token = await this.token();
     const response = await send(input, withToken(init, token));
-    if (response.status !== 401 || this.#isFixed || init?.body instanceof ReadableStream) return response;
-    const fresh = await this.#refreshed(token);
+    if (response.status !== 401 || this.#env['CADENZA_TOKEN'] || init?.body instanceof ReadableStream)
+      return response;
+    const fresh = await this.#after(token);
     if (fresh === undefined || fresh === token) return response;
     await response.body?.cancel();
     return send(input, withToken(init, fresh));
@@ -73,7 +74,7 @@ export class Session {
   async #anyToken(): Promise<string | undefined> {
     const { CADENZA_TOKEN: token, CADENZA_CLIENT_ID: id, CADENZA_CLIENT_SECRET: secret } = this.#env;
     if (token) return token;
-    if (id && secret) return (this.#clientToken ??= this.#ofClient(id, secret));
+    if (id && secret) return this.#ofClient(id, secret);
     const profile = this.#ownProfile();
     if (profile?.access_token === undefined) return undefined;
     return isFresh(profile) ? profile.access_token : this.#refreshed(undefined);
@@ -95,8 +96,12 @@ export class Session {
     });
   }
 
-  get #isFixed(): boolean {
-    return Boolean(this.#env['CADENZA_TOKEN'] || this.#env['CADENZA_CLIENT_ID']);
+  /** The token that follows one which the server no longer takes. */
+  async #after(refused: string | undefined): Promise<string | undefined> {
+    const { CADENZA_CLIENT_ID: id, CADENZA_CLIENT_SECRET: secret } = this.#env;
+    if (!id || !secret) return this.#refreshed(refused);
+    if ((await this.#clientToken) === refused) this.#clientToken = undefined;
+    return this.#ofClient(id, secret);
   }
 
   /** Tokens go to the server that gave them and to no other, whatever CADENZA_URL says. */
@@ -105,8 +110,17 @@ export class Session {
     return profile && serverUrl(profile.url) === this.url ? profile : undefined;
   }
 
+  /** Kept until the server refuses it. */
   async #ofClient(id: string, secret: string): Promise<string> {
-    return (await requestTokens(this.url, clientForm(id, secret))).access_token;
+    this.#clientToken ??= requestTokens(this.url, clientForm(id, secret)).then(
+      (tokens) => tokens.access_token,
+    );
+    try {
+      return await this.#clientToken;
+    } catch (error) {
+      this.#clientToken = undefined;
+      throw error;
+    }
   }
 
   /** @param refused the token that the server no longer takes, if any: another process may have a new one */
