@@ -6,7 +6,7 @@ import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
 import { failuresAreLogged, within } from '../config/orderly-stop.ts';
 import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
-import { pruneAudit } from '../domain/audit/prune.ts';
+import { pruneInBatches } from '../domain/audit/prune.ts';
 import { sealAudit } from '../domain/audit/seal.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
 import { listenForAccountChanges, listenForJobs, listenForNotifications } from '../db/notifications.ts';
@@ -46,6 +46,8 @@ const CLOSE_MS = 2_000;
 /** Short enough that clients get a 503 in time to retry. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 const CLEANUP_MS = 10 * 60_000;
+/** How long each cleanup removes old entries of the audit log. */
+const PRUNE_MS = 60_000;
 /** How long entries of the audit log wait for their seal. */
 const SEAL_MS = 10_000;
 /** How long startup waits for the database to confirm that the file store belongs to it. */
@@ -131,13 +133,15 @@ server.on('error', (error) => {
   // Such as one connection for which no descriptor was left.
   logger.error({ err: error }, 'cannot accept a connection');
 });
+const pruning = new AbortController();
 const cleanup = setInterval(() => {
   removeExpired(orm.em.fork()).catch((error: unknown) => logger.warn({ err: error }, 'cleanup failed'));
-  pruneAudit(() => orm.em.fork(), env.AUDIT_RETENTION_DAYS)
-    .then((pruned) => {
-      if (pruned !== null) logger.info({ audit_removal: pruned }, 'removed old entries of the audit log');
-    })
-    .catch((error: unknown) => logger.warn({ err: error }, 'cannot remove old entries of the audit log'));
+  pruneInBatches(() => orm.em.fork(), {
+    days: env.AUDIT_RETENTION_DAYS,
+    budgetMs: PRUNE_MS,
+    signal: pruning.signal,
+    onBatch: (pruned) => logger.info({ audit_removal: pruned }, 'removed old entries of the audit log'),
+  }).catch((error: unknown) => logger.warn({ err: error }, 'cannot remove old entries of the audit log'));
 }, CLEANUP_MS);
 const sealing = setInterval(() => {
   sealAudit(() => orm.em.fork())
@@ -167,6 +171,7 @@ async function stop(signal: string): Promise<void> {
   failuresAreLogged(logger);
   const unheard = app.stop();
   clearInterval(cleanup);
+  pruning.abort();
   clearInterval(sealing);
   endWork();
   await sleep(UNREADY_MS);

@@ -52,7 +52,7 @@ export async function readPage<Row extends OrderRow, OrderRow, Key, Query extend
     order,
     { limit, cursor },
     (keysetPage) => read(keysetPage, filter),
-    invalidCursor,
+    () => invalidCursor(),
   );
   return { items, headers: next === null ? {} : { Link: nextLink(c, next) } };
 }
@@ -76,15 +76,16 @@ export async function readKeysetPage<Row extends OrderRow, OrderRow, Key>(
   return { items, next: hasNext ? encodeCursor(order.valuesOf(last)) : null };
 }
 
-function nextLink(c: EndpointContext, cursor: string): string {
+/** @param name the parameter that the cursor is for */
+export function nextLink(c: EndpointContext, cursor: string, name = 'cursor'): string {
   const url = new URL(c.baseUrl + c.ctx.path);
   url.search = c.ctx.querystring;
-  url.searchParams.set('cursor', cursor);
+  url.searchParams.set(name, cursor);
   return `<${url.href}>; rel="next"`;
 }
 
 /** The sort key in a cursor; null if it is none of this list. */
-function decodeKey<Key>(cursor: string, schema: z.ZodType<Key>): Key | null {
+export function decodeKey<Key>(cursor: string, schema: z.ZodType<Key>): Key | null {
   try {
     const values = decodeCursor(cursor);
     return unstorable(values).length === 0 ? schema.parse(values) : null;
@@ -93,10 +94,11 @@ function decodeKey<Key>(cursor: string, schema: z.ZodType<Key>): Key | null {
   }
 }
 
-function invalidCursor(): AppError {
+/** @param name the parameter that has the cursor */
+export function invalidCursor(name = 'cursor'): AppError {
   return badRequest(
     'invalid_cursor',
     'The cursor belongs to another list, or to another order of this one.',
-    [{ pointer: 'cursor', code: 'invalid_cursor', message: 'must be a cursor from the Link header' }],
+    [{ pointer: name, code: 'invalid_cursor', message: 'must be a cursor from the Link header' }],
   );
 }

@@ -45,7 +45,10 @@ type Item<Id extends ListId> = Answer<Id>[number];
 
 export interface Page<T> {
   items: T[];
-  /** Cursor of the next page; null on the last one. */
+  /**
+   * Cursor of the next page; null on the last one. Of a list that was asked for with `after`: its next
+   * value.
+   */
   next: string | null;
 }
 
@@ -187,8 +190,10 @@ async function readBody<Id extends OperationId>(response: Response): Promise<Ans
   return body as Answer<Id>;
 }
 
-/** The cursor in `<https://…?cursor=…>; rel="next"` (RFC 8288). */
+/** The cursor in `<https://…?cursor=…>; rel="next"` (RFC 8288), which may also be called `after`. */
 function nextCursor(link: string | null): string | null {
   const url = /<([^>]+)>\s*;[^,]*\brel="?next"?/.exec(link ?? '')?.[1];
-  return url === undefined ? null : new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('cursor');
+  if (url === undefined) return null;
+  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1));
+  return query.get('cursor') ?? query.get('after');
 }

@@ -445,6 +445,15 @@ export type AuditEntry = {
     }
   >;
   details: Record<string, unknown>;
+  /**
+   * The team that held the object when it was done. Entries of before this was noted have
+   * none.
+   */
+  team_id: string | null;
+  /** The team to which the object moved. */
+  to_team_id: string | null;
+  /** Only with `after`: what to give as `after` to go on after this entry. */
+  cursor?: string;
 };
 export type AuditHead = {
   no: string;
@@ -3906,6 +3915,14 @@ export interface Operations {
       from?: Instant | undefined;
       /** Before this time. */
       to?: Instant | undefined;
+      /** Of what this team held then, or what moved to it. For its admins, and for administrators. */
+      team_id?: string | undefined;
+      /**
+       * Oldest first, the entries after this cursor: `cursor` of the last entry that was read, or
+       * 0 for all. They come once they are sealed, about ten seconds after they were written. None
+       * comes later before a cursor.
+       */
+      after?: string | undefined;
     };
     answer: AuditEntry[];
   };
@@ -3922,6 +3939,14 @@ export interface Operations {
       from?: Instant | undefined;
       /** Before this time. */
       to?: Instant | undefined;
+      /** Of what this team held then, or what moved to it. For its admins, and for administrators. */
+      team_id?: string | undefined;
+      /**
+       * Oldest first, the entries after this cursor: `cursor` of the last entry that was read, or
+       * 0 for all. They come once they are sealed, about ten seconds after they were written. None
+       * comes later before a cursor.
+       */
+      after?: string | undefined;
       format?: 'ndjson' | 'csv' | undefined;
     };
     answer: Blob | string;

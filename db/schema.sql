@@ -300,10 +300,13 @@ CREATE INDEX audit_entry_at ON public.audit_entry USING btree (at, id);
 CREATE INDEX audit_entry_object ON public.audit_entry USING btree (object_id, at, id);
 CREATE INDEX audit_entry_object_type ON public.audit_entry USING btree (object_type, at, id);
 CREATE INDEX audit_entry_outcome ON public.audit_entry USING btree (outcome, at, id) WHERE (outcome <> 'done'::text);
+CREATE INDEX audit_entry_team_id ON public.audit_entry USING btree (((data ->> 'team_id'::text)), at, id) WHERE ((data ->> 'team_id'::text) IS NOT NULL);
+CREATE INDEX audit_entry_to_team_id ON public.audit_entry USING btree (((data ->> 'to_team_id'::text)), at, id) WHERE ((data ->> 'to_team_id'::text) IS NOT NULL);
 CREATE INDEX audit_entry_tx ON public.audit_entry USING btree (tx, id);
 CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 CREATE TRIGGER audit_entry_door BEFORE INSERT ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_door();
 CREATE TRIGGER audit_entry_not_truncated BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_entry_teams BEFORE INSERT ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_teams();
 
 create table audit_removal (
   no bigint not null,
@@ -2348,6 +2351,7 @@ create table write_pause (
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
 -- function audit_door() returns trigger
 -- function audit_refuse() returns trigger
+-- function audit_teams() returns trigger
 -- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json, p_scheduled_ms bigint DEFAULT NULL::bigint, p_attempt integer DEFAULT NULL::integer, p_quiet boolean DEFAULT false) returns json
 -- function claim_key(p_user uuid, p_method text, p_path text, p_key text, OUT taken boolean, OUT fingerprint text, OUT status integer, OUT headers jsonb, OUT body text) returns record
 -- function count_files() returns trigger

@@ -2,12 +2,15 @@
 import { buildRouteMap } from '@stricli/core';
 
 import type { AuditEntry, AuditVerification } from '../../client/index.ts';
+import type { Cli } from '../core/cli.ts';
 import { command, type Context } from '../core/command.ts';
-import { EXIT } from '../core/errors.ts';
-import { choice, text, texts } from '../core/flags.ts';
+import { EXIT, usageError } from '../core/errors.ts';
+import { choice, flag, refuseFlags, seconds, text, texts } from '../core/flags.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { ofTeam } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
+import { printFeed } from './audit-feed.ts';
 
 const auditView: View<AuditEntry> = {
   columns: [
@@ -22,6 +25,9 @@ const auditView: View<AuditEntry> = {
   none: 'No entries.',
 };
 
+/** How often `--follow` asks. */
+const EVERY_S = 5;
+
 const filterFlags = {
   actor: text('Id of a user, or me', 'ID'),
   action: text('Such as log_in or updateUser', 'NAME'),
@@ -31,6 +37,7 @@ const filterFlags = {
   address: text('From this address', 'ADDRESS'),
   from: text('From this time on, such as 2027-01-31T00:00:00Z', 'TIME'),
   to: text('Before this time', 'TIME'),
+  team: text('Of what this team held; for admins of the team', 'TEAM'),
 };
 
 interface Filters {
@@ -42,10 +49,12 @@ interface Filters {
   address?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
+  team?: string | undefined;
 }
 
-const queryOf = ({ actor, objectType, object, ...rest }: Filters) => ({
+const queryOf = async (cli: Cli, { actor, objectType, object, team, ...rest }: Filters) => ({
   ...rest,
+  ...(await ofTeam(cli, team)),
   actor_id: actor,
   object_type: objectType,
   object_id: object,
@@ -56,7 +65,7 @@ const list = command({
   flags: { ...listFlags, ...filterFlags },
   run: async (cli, { limit, all, ...filters }) => {
     await cli.requireLogIn();
-    const query = { ...queryOf(filters), ...pageOf({ limit, all }) };
+    const query = { ...(await queryOf(cli, filters)), ...pageOf({ limit, all }) };
     const items = cli.client.items('listAudit', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, { limit, all }), auditView);
   },
@@ -66,12 +75,31 @@ const exportLog = command({
   brief: 'Print the audit log as NDJSON or CSV, newest first, at most 100,000 entries',
   details:
     'Take a longer log in parts, by --from and --to. The export itself is in the log. Lines of CSV end ' +
-    'with CR and LF, as RFC 4180 wants; on a terminal with LF only.',
-  flags: { ...filterFlags, format: choice('Default: ndjson', ['ndjson', 'csv']) },
+    'with CR and LF, as RFC 4180 wants; on a terminal with LF only.\n\n' +
+    'With --after, --follow or --state it prints JSON lines, oldest first, however many there are: each ' +
+    'entry about ten seconds after it was written, with its cursor. None comes later before a cursor. ' +
+    '--state FILE keeps the cursor, and the next start goes on there. A process that was killed may print ' +
+    'its last 200 lines again, with the same id; one process at a time uses the file.',
+  flags: {
+    ...filterFlags,
+    format: choice('Default: ndjson', ['ndjson', 'csv']),
+    after: text('Oldest first, what follows this cursor of an entry; 0: all', 'CURSOR'),
+    follow: flag('Go on with what is written from now on, until Ctrl-C'),
+    every: seconds('How often --follow asks (default 5s)'),
+    state: text('Keep the cursor in this file, and begin with it', 'FILE'),
+  },
+  letters: { f: 'follow' },
   hasData: false,
-  run: async (cli, { format, ...filters }) => {
+  run: async (cli, { format, after, follow = false, every, state, ...filters }) => {
     await cli.requireLogIn();
-    const query = { ...queryOf(filters), format };
+    if (!follow) refuseFlags({ every }, ['every'], 'without --follow');
+    if (every === 0) throw usageError('--every is at least 1s');
+    if (follow || after !== undefined || state !== undefined) {
+      if (format === 'csv') refuseFlags({ format }, ['format'], 'here: these are JSON lines');
+      const everyMs = (every ?? EVERY_S) * 1_000;
+      return printFeed(cli, { query: await queryOf(cli, filters), after, state, follow, everyMs });
+    }
+    const query = { ...(await queryOf(cli, filters)), format };
     const log = await cli.client.call('exportAudit', { query, signal: cli.signal });
     cli.out.exact(typeof log === 'string' ? log : await log.text());
   },

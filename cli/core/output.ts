@@ -58,6 +58,15 @@ export class Output {
     this.#options.stdout.write(isTerminal ? printable(text.replaceAll('\r\n', '\n')) : text);
   }
 
+  /** Lines of a stream, exactly. Resolves when they are handed over. */
+  async lines(lines: readonly string[]): Promise<void> {
+    const { stdout } = this.#options;
+    const text = lines.map((line) => `${stdout.isTTY === true ? printable(line) : line}\n`).join('');
+    await new Promise<void>((resolve, reject) =>
+      stdout.write(text, (error) => (error ? reject(error) : resolve())),
+    );
+  }
+
   /** Part of a text, as it arrives. */
   raw(text: string): void {
     this.#options.stdout.write(printable(text));

@@ -1,8 +1,12 @@
 /** Removes entries of the audit log after their time. The seals stay, so the chain can still be checked. */
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { EntityManager } from '../../db/orm.ts';
 import { newestRemoval } from './removals.ts';
 import { SYSTEM_ORIGIN, writeAudit } from './write.ts';
 
+/** Of one transaction; `prune_audit` bounds its entries. */
 const MAX_SEALS = 100;
 
 /** What was removed, as the database has noted it. */
@@ -16,8 +20,34 @@ interface Pruned {
   hash: string;
 }
 
+interface Rounds {
+  days: number;
+  budgetMs: number;
+  signal: AbortSignal;
+  onBatch: (pruned: Pruned) => void;
+}
+
 /**
- * Removes the entries of at most 100 seals, and notes that in the log. Only one process does it at a time.
+ * Removes one batch after the other, until nothing is old enough, the time is over, or the process stops.
+ * After each it pauses for as long as the batch took, because others need the disk too.
+ */
+export async function pruneInBatches(
+  fork: () => EntityManager,
+  { days, budgetMs, signal, onBatch }: Rounds,
+): Promise<void> {
+  const deadline = performance.now() + budgetMs;
+  while (!signal.aborted && performance.now() < deadline) {
+    const begun = performance.now();
+    const pruned = await pruneAudit(fork, days);
+    if (pruned === null) return;
+    onBatch(pruned);
+    await sleep(performance.now() - begun);
+  }
+}
+
+/**
+ * Removes a batch: the entries of at most 100 seals, and about 4,000 entries. Notes that in the log. Only one
+ * process does it at a time.
  * @param days at least 30
  * @returns null if nothing is old enough
  */

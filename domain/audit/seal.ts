@@ -226,3 +226,18 @@ async function lastSeal(em: EntityManager): Promise<Seal | null> {
   );
   return row ?? null;
 }
+
+const NO_CEILING = '9223372036854775807';
+
+/**
+ * The highest id that an entry of a seal may have. After a restore on another server (seal.ts), entries with
+ * higher ids have the numbers of former transactions again.
+ */
+export async function ceilingOf(em: EntityManager, { floor_id: floor }: Seal): Promise<string> {
+  const [row] = await em.execute<{ ceiling: string | null }[]>(
+    `select case when (select floor_id from audit_seal order by no desc limit 1) > ?
+                 then (select min(floor_id) from audit_seal where floor_id > ?) end::text as ceiling`,
+    [floor, floor],
+  );
+  return row?.ceiling ?? NO_CEILING;
+}

@@ -1,7 +1,16 @@
 /** Checks the chain of seals, and the entries against it. */
 import type { EntityManager } from '../../db/orm.ts';
 import { isAbout, removalsAfter, type Removal } from './removals.ts';
-import { FIRST_HASH, hashOfLines, hashOfSeal, LINE, SEAL_COLUMNS, type Seal, type SealHead } from './seal.ts';
+import {
+  ceilingOf,
+  FIRST_HASH,
+  hashOfLines,
+  hashOfSeal,
+  LINE,
+  SEAL_COLUMNS,
+  type Seal,
+  type SealHead,
+} from './seal.ts';
 
 /** What one call checks at most; `next` says where to go on. */
 const MAX_SEALS = 200;
@@ -165,21 +174,6 @@ const MESSAGES: Record<AuditProblem['code'], string> = {
 
 function problem(seal: string, code: AuditProblem['code']): AuditProblem {
   return { seal, code, message: `Seal ${seal} ${MESSAGES[code]}.` };
-}
-
-const NO_CEILING = '9223372036854775807';
-
-/**
- * The highest id that an entry of a seal may have. After a restore on another server (seal.ts), entries with
- * higher ids have the numbers of former transactions again.
- */
-async function ceilingOf(em: EntityManager, { floor_id: floor }: Seal): Promise<string> {
-  const [row] = await em.execute<{ ceiling: string | null }[]>(
-    `select case when (select floor_id from audit_seal order by no desc limit 1) > ?
-                 then (select min(floor_id) from audit_seal where floor_id > ?) end::text as ceiling`,
-    [floor, floor],
-  );
-  return row?.ceiling ?? NO_CEILING;
 }
 
 async function linesOf(em: EntityManager, seal: Seal, ceiling: string): Promise<string[]> {

@@ -51,6 +51,13 @@ export interface AuditData {
   part?: Record<string, string>;
   /** Why it was refused: the error's code. */
   code?: string;
+  /**
+   * The team that holds the object. The database finds it (`audit_teams`), unless the object is gone by
+   * then.
+   */
+  team_id?: string;
+  /** The team to which the object moves. */
+  to_team_id?: string;
   [key: string]: unknown;
 }
 
@@ -135,5 +142,22 @@ function short(text: string | null): string | null {
 
 function dataText(data: AuditData): string {
   const text = storableText(JSON.stringify(data)).replaceAll(String.raw`\u0000`, '');
-  return text.length <= MAX_DATA ? text : JSON.stringify({ truncated: true, fields: data.fields });
+  return text.length <= MAX_DATA ? text : JSON.stringify(truncated(data));
+}
+
+/** What decides who reads the entry stays. */
+function truncated({ fields, changes, team_id: team, to_team_id: goal }: AuditData): AuditData {
+  const move = changes?.['team_id'];
+  return {
+    truncated: true,
+    ...(fields && { fields }),
+    ...(move && { changes: { team_id: move } }),
+    ...(team !== undefined && { team_id: team }),
+    ...(goal !== undefined && { to_team_id: goal }),
+  };
+}
+
+/** Of an object that is gone when its entry is written. */
+export function heldBy(team: string | null | undefined): { data: AuditData } {
+  return { data: team ? { team_id: team } : {} };
 }

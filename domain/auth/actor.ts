@@ -33,6 +33,8 @@ export interface Actor {
   teams?: TeamRole[];
   /** The user's own role does not suffice for the request: only what teams hold counts. */
   teamsOnly?: boolean;
+  /** Of a token that may read the audit log: the teams that the user administers, whatever else it may do. */
+  auditedTeams?: readonly string[];
   /** The session waits for a second factor to be set up: it starts nothing. */
   awaitsSecondFactor?: boolean;
   /** Set if an OAuth client acts for the user. */
@@ -90,7 +92,7 @@ export function actorOfSession(user: Actor, limit: Role | null, mayDecide = fals
 
 /**
  * A caller with some scopes only; null for all. Without the scope `admin` it has no rights of an
- * administrator, not even to see more.
+ * administrator, not even to see more, but for the audit log of teams that the user administers.
  */
 export function scopedActor(user: Actor, scopes: readonly string[] | null): Actor {
   if (scopes === null) return user;
@@ -100,8 +102,13 @@ export function scopedActor(user: Actor, scopes: readonly string[] | null): Acto
     roles,
     teams: scopes.includes('admin') ? (user.teams ?? []) : limitTeams(user.teams ?? [], 'builder'),
     scopes,
+    ...(scopes.includes('audit:read') && { auditedTeams: administeredBy(user) }),
     ...(user.client && { client: { ...user.client, mayDecide: scopes.includes('hitl:decide') } }),
   };
+}
+
+function administeredBy({ teams = [] }: Actor): string[] {
+  return teams.filter(({ role }) => role === 'admin').map(({ id }) => id);
 }
 
 /** The id of a user that a filter names; `me` is the actor. */

@@ -274,7 +274,11 @@ export function listEvaluations(
 }
 
 /** @throws 404, also for those who may not change the agent */
-export async function getEvaluation(em: EntityManager, actor: Actor, id: string): Promise<EvaluationRow> {
+export async function getEvaluation(
+  em: EntityManager,
+  actor: Actor,
+  id: string,
+): Promise<EvaluationRow & Ownership> {
   const [found] = await em.execute<(EvaluationRow & Ownership)[]>(
     `select ${COLUMNS}, a.owner_id, a.team_id, a.visibility
        from evaluation e join agent a on a.id = e.agent_id
@@ -309,9 +313,13 @@ export function listCases(
   );
 }
 
-/** @throws 404; 409 while its run lives */
-export async function deleteEvaluation(em: EntityManager, actor: Actor, id: string): Promise<void> {
-  const { run_id: runId } = await getEvaluation(em, actor, id);
+/** @returns the team of its agent, if it has one @throws 404; 409 while its run lives */
+export async function deleteEvaluation(
+  em: EntityManager,
+  actor: Actor,
+  id: string,
+): Promise<string | null | undefined> {
+  const { run_id: runId, team_id: team } = await getEvaluation(em, actor, id);
   const gone = await em.execute<object[]>(
     `delete from evaluation where id = ? and ${isOneOf('status', ENDED)} returning id`,
     [id],
@@ -320,4 +328,5 @@ export async function deleteEvaluation(em: EntityManager, actor: Actor, id: stri
     throw conflict('evaluation_running', 'The evaluation is running: cancel its run first.', {
       run_id: runId,
     });
+  return team;
 }

@@ -247,7 +247,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listUserSessions: rule('admin', { user: adminOnly }),
   deleteUserSessions: rule('admin', { user: adminOnly }),
   deleteUserSession: rule('admin', { user: adminOnly }),
-  // What each of them sees of it has its own test: test/integration/audit/audit.test.ts.
+  // What each of them sees of it has its own tests: test/integration/audit/audit.test.ts and teams.test.ts.
   listAudit: forRole('viewer'),
   exportAudit: forRole('viewer'),
   verifyAudit: forRole('admin'),

@@ -182,3 +182,17 @@ test('lists show members what their role lets them see', async () => {
       ]);
     }
 });
+
+test('the audit log of the team is for its admins alone', async () => {
+  const { ids, clients } = world;
+  const outsiders = [clients.builder, clients.candidate, former, clients.viewer];
+  for (const path of [`/audit?team_id=${ids.team}`, `/audit/export?team_id=${ids.team}&after=0`]) {
+    for (const role of ROLES) {
+      const { status } = await members[role].get(path);
+      expect([path, role, status]).toEqual([path, role, role === 'admin' ? 200 : 403]);
+    }
+    for (const client of outsiders) expect([path, (await client.get(path)).status]).toEqual([path, 404]);
+    for (const client of [clients.owner, clients.admin])
+      expect([path, (await client.get(path)).status]).toEqual([path, 200]);
+  }
+});

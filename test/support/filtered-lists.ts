@@ -155,6 +155,8 @@ export function filteredLists(endMs: number): [who: 'admin' | 'person', path: st
     ['admin', '/audit?object_id=700'],
     ['admin', '/audit?actor_id={users}'],
     ['admin', '/audit?address=10.0.0.7'],
+    ['admin', '/audit?team_id={others}'],
+    ['admin', '/audit?team_id={others}&action=user.update'],
     ['admin', `/audit?from=${from}&to=${to}`],
     ['admin', '/webhooks/{deliveries}/deliveries?status=failed'],
     ['admin', '/webhooks/{deliveries}/deliveries?status=delivered'],

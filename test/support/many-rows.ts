@@ -105,11 +105,15 @@ export async function insertManyRows(em: EntityManager, counts: RowCounts, endMs
             case when n % 100 = 0 then 'public' else 'private' end
        from ${each('files')}`,
     ...runStatements(counts, idOf, at),
+    // Of each thousand entries one is of the first team, and another one of what moved to it.
     `insert into audit_entry (at, actor_id, action, outcome, object_type, object_id, credential, via,
-                              address)
+                              address, data)
      select ${at('entries')}, ${owner}, case when n % 500 = 0 then 'user.update' else 'run.start' end,
             case when n % 500 = 1 then 'refused' else 'done' end,
-            case when n % 500 = 0 then 'user' else 'run' end, n::text, 'session', 'api', '10.0.0.' || n % 250
+            case when n % 500 = 0 then 'user' else 'run' end, n::text, 'session', 'api', '10.0.0.' || n % 250,
+            case n % 1000 when 2 then jsonb_build_object('team_id', ${idOf('others', '1')})
+                          when 3 then jsonb_build_object('to_team_id', ${idOf('others', '1')})
+                          else jsonb_build_object('team_id', ${idOf('others', 'n')}) end
        from ${each('entries')}`,
     `insert into delivery_target (id, kind, owner_id, url, last_ord)
      select ${idOf('deliveries', '1')}, 'webhook', ${idOf('users', '1')}, 'https://example.com', 1000000000`,

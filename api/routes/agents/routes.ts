@@ -1,4 +1,5 @@
 import type { Agent } from '../../../db/entities/agent.ts';
+import { heldBy } from '../../../domain/audit/write.ts';
 import { holderOf } from '../../../domain/auth/ownership.ts';
 import { boundBy, rebindAgents } from '../../../domain/secrets/unbind.ts';
 import {
@@ -156,6 +157,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
         if (c.ctx.get('if-match'))
           checkIfMatch(c.ctx, tagOf(presentAgent(c.actor, await stateOf(c.em, agent))));
+        c.audit.note(heldBy(agent.team_id));
         await deleteAgent(c.em, agent);
         return { status: 204 };
       },

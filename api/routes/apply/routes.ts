@@ -1,7 +1,7 @@
 /** Sets of resources: docs/apply.md. */
 import * as z from 'zod';
 
-import { writeAudit } from '../../../domain/audit/write.ts';
+import { heldBy, writeAudit } from '../../../domain/audit/write.ts';
 import { applySet } from '../../../domain/apply/apply.ts';
 import { listApplied } from '../../../domain/apply/applied.ts';
 import type { PlanItem } from '../../../domain/apply/plan.ts';
@@ -129,12 +129,13 @@ async function auditRecords(
   { set, teamId }: { set: string; teamId: string | null },
   plan: readonly PlanItem[],
 ): Promise<void> {
-  audit.note({ data: { set, ...(teamId === null ? {} : { team_id: teamId }) } });
+  const held = heldBy(teamId).data;
+  audit.note({ data: { set, ...held } });
   for (const { kind, id, action, changes } of plan.filter((item) => !IDLE.has(item.action)))
     await writeAudit(em, originOf(ctx), {
       action: 'applySet',
       objectType: kind,
       objectId: id,
-      data: { set, done: action, changes: Object.fromEntries(changes.map((name) => [name, {}])) },
+      data: { set, done: action, changes: Object.fromEntries(changes.map((name) => [name, {}])), ...held },
     });
 }

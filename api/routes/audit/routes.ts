@@ -3,16 +3,30 @@ import { Readable } from 'node:stream';
 import * as z from 'zod';
 
 import type { EntityManager } from '../../../db/orm.ts';
+import { encodeCursor } from '../../../db/sql.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { userIdOf } from '../../../domain/auth/actor.ts';
-import { listAudit, type AuditEntry, type AuditFilter, type AuditKey } from '../../../domain/audit/list.ts';
+import { followAudit, type AuditPlace } from '../../../domain/audit/follow.ts';
+import {
+  checkTeamLog,
+  listAudit,
+  type AuditEntry,
+  type AuditFilter,
+  type AuditKey,
+} from '../../../domain/audit/list.ts';
 import { verifyAudit } from '../../../domain/audit/verify.ts';
-import { AUDIT_COLUMNS, CREDENTIALS, OUTCOMES, VIAS } from '../../../domain/audit/write.ts';
+import { AUDIT_COLUMNS, CREDENTIALS, heldBy, OUTCOMES, VIAS } from '../../../domain/audit/write.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { CSV, csvLine } from '../../csv.ts';
 import type { AppDeps } from '../../deps.ts';
-import { endpoint, media, type Endpoint } from '../../endpoint.ts';
-import { readPage, type ListOrder } from '../../paging.ts';
+import {
+  endpoint,
+  media,
+  type Endpoint,
+  type EndpointContext,
+  type EndpointResponse,
+} from '../../endpoint.ts';
+import { decodeKey, invalidCursor, nextLink, readPage, type ListOrder } from '../../paging.ts';
 import { bigintText, instant, pageQuery, personOrMe, timestamp, uuid } from '../../schemas.ts';
 
 const MAX_EXPORTED = 100_000;
@@ -48,6 +62,15 @@ const auditRecord = z
       .record(z.string(), z.object({ old: value.optional(), new: value.optional() }))
       .meta({ description: 'Fields that changed, with their values where these are harmless.' }),
     details: z.record(z.string(), z.unknown()),
+    team_id: uuid.nullable().meta({
+      description:
+        'The team that held the object when it was done. Entries of before this was noted have none.',
+    }),
+    to_team_id: uuid.nullable().meta({ description: 'The team to which the object moved.' }),
+    cursor: z
+      .string()
+      .optional()
+      .meta({ description: 'Only with `after`: what to give as `after` to go on after this entry.' }),
   })
   .meta({ id: 'AuditEntry' });
 
@@ -60,6 +83,19 @@ const filters = {
   address: z.string().max(100).optional(),
   from: instant.optional(),
   to: instant.optional().meta({ description: 'Before this time.' }),
+  team_id: uuid.optional().meta({
+    description: 'Of what this team held then, or what moved to it. For its admins, and for administrators.',
+  }),
+  after: z
+    .string()
+    .max(200)
+    .optional()
+    .meta({
+      description:
+        'Oldest first, the entries after this cursor: `cursor` of the last entry that was read, or 0 for ' +
+        'all. They come once they are sealed, about ten seconds after they were written. None comes later ' +
+        'before a cursor.',
+    }),
 };
 
 const sealHead = z.object({ no: z.string(), hash: z.string() }).meta({ id: 'AuditHead' });
@@ -94,13 +130,25 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
       path: '/audit',
       operationId: 'listAudit',
       summary: 'List the audit log, newest first: admins all of it, others what they did themselves',
+      description:
+        'With `team_id` admins of the team see what was done to what it holds. With `after` it is read ' +
+        'oldest first, and each answer has a `Link` to what follows, also the last one: ask again there ' +
+        'later. One answer looks through up to 10,000 entries, so it may be empty although others follow; ' +
+        'there is nothing new if the cursor in the `Link` is the one that was given.',
       tags,
       role: 'viewer',
       scope: 'audit:read',
       query: z.object({ ...pageQuery, ...filters }),
       responses: { 200: z.array(auditRecord) },
+      errors: [403, 404, 410],
       handler: async (c) => {
-        const { items, headers } = await readPage(c, byTime, (page, filter) =>
+        const { after, limit, cursor, ...filter } = c.query;
+        if (after !== undefined) {
+          if (cursor !== undefined) throw badRequest('cursor_and_after', 'Give either cursor or after.');
+          const page = { after: placeOf(after), limit };
+          return follow(c, await followAudit(c.em, c.actor, filterOf(c.actor, filter), page));
+        }
+        const { items, headers } = await readPage(c, byTime, (page) =>
           listAudit(c.em, c.actor, filterOf(c.actor, filter), page),
         );
         return { status: 200, body: items.map(present), headers };
@@ -111,17 +159,28 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
       path: '/audit/export',
       operationId: 'exportAudit',
       summary: `Get the audit log as a stream, newest first, at most ${MAX_EXPORTED} entries`,
-      description: 'The export itself is in the log. Take a longer log in parts, by `from` and `to`.',
+      description:
+        'The export itself is in the log. Take a longer log in parts, by `from` and `to`, or oldest first ' +
+        'with `after`, where each entry has its `cursor`. Programs that ask again and again use `GET ' +
+        '/audit`, which is not in the log.',
       tags,
       role: 'viewer',
       scope: 'audit:read',
       query: z.object({ ...filters, format: z.enum(['ndjson', 'csv']).default('ndjson') }),
       responses: { 200: media({ [NDJSON]: z.string(), [CSV]: z.string() }) },
+      errors: [403, 404, 410],
       handler: async (c) => {
-        const { format, ...filter } = c.query;
-        await c.audit.write(c.em);
-        const rows = exported(() => deps.orm.em.fork(), c.actor, filterOf(c.actor, filter));
-        const lines = format === 'csv' ? csvLines(rows) : ndjsonLines(rows);
+        const { format, after, ...query } = c.query;
+        const filter = filterOf(c.actor, query);
+        const fork = () => deps.orm.em.fork();
+        if (filter.team_id !== undefined) checkTeamLog(c.actor, filter.team_id);
+        const pages =
+          after === undefined
+            ? newestFirst(fork, c.actor, filter)
+            : await oldestFirst(fork, c.actor, filter, placeOf(after));
+        await c.audit.write(c.em, heldBy(filter.team_id));
+        const rows = bounded(pages);
+        const lines = format === 'csv' ? csvLines(rows, after !== undefined) : ndjsonLines(rows);
         return { status: 200, type: format === 'csv' ? CSV : NDJSON, body: Readable.from(lines) };
       },
     }),
@@ -165,8 +224,35 @@ function filterOf(actor: Actor, { actor_id: person, ...filter }: FilterQuery): A
   return { ...filter, ...(person === undefined ? {} : { actor_id: userIdOf(actor, person) }) };
 }
 
-function present(entry: AuditEntry): z.output<typeof auditRecord> {
-  const { fields = [], changes = {}, ...details } = entry.data;
+/** @throws 400 */
+function placeOf(after: string): AuditPlace | null {
+  if (after === '0') return null;
+  const place = decodeKey(after, placeKey);
+  if (place === null) throw invalidCursor('after');
+  return place;
+}
+
+const placeKey = z.tuple([bigintText, z.string().regex(/^[0-9a-f]{16}$/), bigintText, bigintText]);
+
+function cursorOf(place: AuditPlace | null): string {
+  return place === null ? '0' : encodeCursor(place);
+}
+
+function follow(
+  c: EndpointContext,
+  { entries, next }: Awaited<ReturnType<typeof followAudit>>,
+): EndpointResponse {
+  return {
+    status: 200,
+    body: entries.map(present),
+    headers: { Link: nextLink(c, cursorOf(next), 'after') },
+  };
+}
+
+type Shown = AuditEntry & { place?: AuditPlace };
+
+function present({ place, ...entry }: Shown): z.output<typeof auditRecord> {
+  const { fields = [], changes = {}, team_id: team, to_team_id: goal, ...details } = entry.data;
   return {
     id: entry.id,
     at: entry.at,
@@ -182,33 +268,69 @@ function present(entry: AuditEntry): z.output<typeof auditRecord> {
     fields,
     changes,
     details,
+    team_id: team ?? null,
+    to_team_id: goal ?? null,
+    ...(place && { cursor: cursorOf(place) }),
   };
 }
 
 /** Read page by page, each in a statement of its own, so that a slow reader holds no connection. */
-async function* exported(
+async function* newestFirst(
   fork: () => EntityManager,
   actor: Actor,
   filter: AuditFilter,
-): AsyncGenerator<AuditEntry> {
-  let after: AuditKey | undefined;
-  for (let count = 0; count < MAX_EXPORTED; count += EXPORT_PAGE) {
+): AsyncGenerator<Shown[]> {
+  for (let after: AuditKey | undefined; ;) {
     const rows = await listAudit(fork(), actor, filter, { after, limit: EXPORT_PAGE });
-    yield* rows;
+    yield rows;
     const last = rows.at(-1);
     if (rows.length < EXPORT_PAGE || last === undefined) return;
     after = [last.at, last.id];
   }
 }
 
-async function* ndjsonLines(rows: AsyncIterable<AuditEntry>): AsyncGenerator<string> {
+/** The first page is read before the answer begins, so that a place that is gone is refused. */
+async function oldestFirst(
+  fork: () => EntityManager,
+  actor: Actor,
+  filter: AuditFilter,
+  begin: AuditPlace | null,
+): Promise<AsyncGenerator<Shown[]>> {
+  const read = (after: AuditPlace | null) =>
+    followAudit(fork(), actor, filter, { after, limit: EXPORT_PAGE });
+  const first = await read(begin);
+  return (async function* pages() {
+    for (
+      let [page, after] = [first, begin];
+      cursorOf(page.next) !== cursorOf(after);
+      page = await read(after)
+    ) {
+      yield page.entries;
+      after = page.next;
+    }
+  })();
+}
+
+async function* bounded(pages: AsyncIterable<Shown[]>): AsyncGenerator<Shown> {
+  let left = MAX_EXPORTED;
+  for await (const page of pages) {
+    yield* page.slice(0, left);
+    left -= page.length;
+    if (left <= 0) return;
+  }
+}
+
+async function* ndjsonLines(rows: AsyncIterable<Shown>): AsyncGenerator<string> {
   for await (const row of rows) yield `${JSON.stringify(present(row))}\n`;
 }
 
 const COLUMNS = ['id', 'at', ...AUDIT_COLUMNS] as const;
 
-async function* csvLines(rows: AsyncIterable<AuditEntry>): AsyncGenerator<string> {
-  yield csvLine([...COLUMNS, 'data']);
-  for await (const row of rows)
-    yield csvLine([...COLUMNS.map((name) => row[name]), JSON.stringify(row.data)]);
+async function* csvLines(rows: AsyncIterable<Shown>, withCursor: boolean): AsyncGenerator<string> {
+  yield csvLine([...COLUMNS, 'team_id', 'to_team_id', 'data', ...(withCursor ? ['cursor'] : [])]);
+  for await (const row of rows) {
+    const { team_id: team = null, to_team_id: goal = null } = row.data;
+    const own = [...COLUMNS.map((name) => row[name]), team, goal, JSON.stringify(row.data)];
+    yield csvLine([...own, ...(withCursor ? [cursorOf(row.place ?? null)] : [])]);
+  }
 }

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 
 import type { Agent } from '../../../db/entities/agent.ts';
+import { heldBy } from '../../../domain/audit/write.ts';
 import { accepted, badRequest, forbidden, invalid, keepRefusal } from '../../../domain/errors.ts';
 import type { EvaluationCase } from '../../../domain/evaluations/given.ts';
 import {
@@ -238,7 +239,7 @@ function deleteEndpoint(): Endpoint {
     responses: { 204: null },
     errors: [409],
     handler: async (c) => {
-      await deleteEvaluation(c.em, c.actor, c.params.id);
+      c.audit.note(heldBy(await deleteEvaluation(c.em, c.actor, c.params.id)));
       return { status: 204 };
     },
   });

@@ -1,6 +1,7 @@
 /** Event sources: docs/events.md#who-may-send-a-source. */
 import * as z from 'zod';
 
+import { heldBy } from '../../../domain/audit/write.ts';
 import { checkPerson } from '../../../domain/auth/own-sessions.ts';
 import { holderOf } from '../../../domain/auth/ownership.ts';
 import {
@@ -192,6 +193,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
         const found = await getSource(c.em, c.actor, c.params.id, { lock: true });
         checkPerson(claimsOf(c.ctx));
         checkIfMatch(c.ctx, tagOf(found));
+        c.audit.note(heldBy(found.team_id));
         await deleteSource(c.em, found);
         return { status: 204 };
       },

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 
 import { StoredFile } from '../../../db/entities/stored-file.ts';
+import { heldBy } from '../../../domain/audit/write.ts';
 import { anonymous } from '../../../domain/auth/actor.ts';
 import { conflict, invalid } from '../../../domain/errors.ts';
 import {
@@ -231,6 +232,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         const file = await getFileForChange(c.em, c.actor, c.params.id);
         checkIfMatch(c.ctx, contentTag(file));
         const { id } = file;
+        c.audit.note(heldBy(file.team_id));
         await deleteFile(c.em, file);
         c.afterCommit(() => deps.files.remove(id));
         return { status: 204 };

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import * as z from 'zod';
 
 import { HOOK_REFUSALS, HOOK_SCHEMES } from '../../../contracts/hooks.ts';
+import { heldBy } from '../../../domain/audit/write.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
 import { holderOf } from '../../../domain/auth/ownership.ts';
 import { AppError } from '../../../domain/errors.ts';
@@ -237,6 +238,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         const hook = await getHook(c.em, c.actor, c.params.id, { lock: true });
         checkIfMatch(c.ctx, tagOf(hook));
+        c.audit.note(heldBy(hook.team_id));
         await deleteHook(c.em, hook);
         return { status: 204 };
       },

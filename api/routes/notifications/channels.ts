@@ -2,6 +2,7 @@
 import * as z from 'zod';
 
 import { CHAT_FORMATS, NOTIFICATION_KINDS } from '../../../contracts/notification-kinds.ts';
+import { heldBy } from '../../../domain/audit/write.ts';
 import { chatMessage } from '../../../domain/notifications/chat-messages.ts';
 import {
   createChannel,
@@ -170,7 +171,9 @@ function deleteEndpoint(): Endpoint {
     params: idParams,
     responses: { 204: null },
     handler: async (c) => {
-      await deleteChannel(c.em, await getChannel(c.em, c.actor, c.params.id));
+      const channel = await getChannel(c.em, c.actor, c.params.id);
+      c.audit.note(heldBy(channel.team_id));
+      await deleteChannel(c.em, channel);
       return { status: 204 };
     },
   });

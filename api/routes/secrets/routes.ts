@@ -1,5 +1,6 @@
 import * as z from 'zod';
 
+import { heldBy } from '../../../domain/audit/write.ts';
 import { checkStepUp } from '../../../domain/auth/clients.ts';
 import type { Role } from '../../../contracts/roles.ts';
 import { MAX_SECRET_LENGTH, secretProblem } from '../../../contracts/secret-value.ts';
@@ -120,6 +121,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
           value: typeof value === 'string' ? value : JSON.stringify(value),
         });
         if (stored.created) await checkSecretLimit(c.em, env, holder);
+        c.audit.note(heldBy(c.query.team_id));
         return {
           status: stored.created ? 201 : 200,
           body: presentSecret(stored.secret),
@@ -141,7 +143,9 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       errors: [422],
       handler: async (c) => {
         checkStepUp(claimsOf(c.ctx), c.actor);
-        await deleteSecret(c.em, await holderFor(c, 'builder'), c.params.name);
+        const holder = await holderFor(c, 'builder');
+        await deleteSecret(c.em, holder, c.params.name);
+        c.audit.note(heldBy(c.query.team_id));
         return { status: 204 };
       },
     }),

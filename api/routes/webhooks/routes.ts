@@ -1,6 +1,7 @@
 /** Webhooks: docs/events-and-files.md#webhooks. */
 import * as z from 'zod';
 
+import { heldBy } from '../../../domain/audit/write.ts';
 import { holderOf } from '../../../domain/auth/ownership.ts';
 import { findDelivery, listDeliveries } from '../../../domain/delivery/outbox.ts';
 import { wakeTargets } from '../../../domain/delivery/reconcile.ts';
@@ -216,6 +217,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         const webhook = await getWebhook(c.em, c.actor, c.params.id, { lock: true });
         checkIfMatch(c.ctx, tagOf(presentWebhook(webhook)));
+        c.audit.note(heldBy(webhook.team_id));
         await deleteWebhook(c.em, webhook);
         return { status: 204 };
       },

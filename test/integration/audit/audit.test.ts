@@ -131,7 +131,7 @@ test('pages follow each other without gaps, and the export has them all', async 
   const csv = (await builder.get('/audit/export?format=csv')).body;
   expect(csv.split('\r\n')[0]).toBe(
     'id,at,actor_id,actor_name,action,outcome,object_type,object_id,credential,credential_id,via,address,' +
-      'user_agent,request_id,data',
+      'user_agent,request_id,team_id,to_team_id,data',
   );
 });
 

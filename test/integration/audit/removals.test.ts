@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 import { migrate } from '../../../db/migrate.ts';
 import { createOrm, type EntityManager, type Orm } from '../../../db/orm.ts';
-import { pruneAudit } from '../../../domain/audit/prune.ts';
+import { pruneAudit, pruneInBatches } from '../../../domain/audit/prune.ts';
 import { hashOfRemoval, newestRemoval } from '../../../domain/audit/removals.ts';
 import { sealAudit } from '../../../domain/audit/seal.ts';
 import { verifyAudit, type Verification } from '../../../domain/audit/verify.ts';
@@ -85,6 +85,38 @@ test('old entries go with whole seals, the chain holds, and a note says after ho
   );
   expect(rows.map(({ action }) => action)).toEqual(['old', 'audit_prune']);
   expect(rows[1]?.data).toMatchObject({ entries: 3, days: 30, removal: { no: '1' } });
+});
+
+test('many old entries go in batches of whole seals, and a large seal goes alone', async () => {
+  const many = (count: number): Promise<unknown> =>
+    fork().execute(
+      `insert into audit_entry (at, action, outcome, credential, via)
+       select now() - interval '50 days', 'old', 'done', 'none', 'system' from generate_series(1, ?::int)`,
+      [count],
+    );
+  for (const count of [1_500, 1_500, 1_500, 6_000, 100]) {
+    await many(count);
+    await seal(50, []);
+  }
+  await seal(1);
+  const batches: { entries: number; seal: string }[] = [];
+  const { signal } = new AbortController();
+  const rounds = { days: 30, budgetMs: 120_000, signal };
+  await pruneInBatches(fork, {
+    ...rounds,
+    onBatch: ({ entries, seal: no }) => batches.push({ entries, seal: no }),
+  });
+  expect(batches).toEqual([
+    { entries: 3_000, seal: '2' },
+    { entries: 1_500, seal: '3' },
+    { entries: 6_000, seal: '4' },
+    { entries: 100, seal: '5' },
+  ]);
+  expect(await check()).toMatchObject({ ok: true, removed: 5, entries: 1 });
+  // A process that stops begins no other batch.
+  const stopped = AbortSignal.abort();
+  await seal(50);
+  await pruneInBatches(fork, { ...rounds, signal: stopped, onBatch: () => expect('a batch').toBe('none') });
 });
 
 test('a removal follows the one before, and the database computes the hash as the check does', async () => {

@@ -22,6 +22,7 @@ const UNLISTED: Record<string, Record<string, string>> = {
   },
   listAgentSessions: { q: OF_PERSON },
   listAppliedResources: { set: OF_PERSON, team_id: 'is looked for among what the team has applied' },
+  listAudit: { after: 'is a place in the log; test/integration/audit/follow.test.ts looks at the plan' },
   listBudgets: { subject: 'chooses one of three tables, whose records with a budget have an index' },
   listConversations: { q: OF_PERSON },
   listEvaluationCases: { only: 'chooses among the cases of one evaluation, which are limited' },

@@ -16,6 +16,7 @@ test('the address is the filter, and what it does not know or says wrong is igno
     object_type: 'workflow',
     object_id: 'w 1',
     address: '10.0.0.1',
+    team_id: 't-1',
     from: '2026-01-31T08:30:00Z',
     to: 'soon',
     outcome: 'perhaps',
@@ -28,6 +29,7 @@ test('the address is the filter, and what it does not know or says wrong is igno
     object_type: 'workflow',
     object_id: 'w 1',
     address: '10.0.0.1',
+    team_id: 't-1',
     from: '2026-01-31T08:30:00.000Z',
   });
   expect(filterOf({ outcome: 'refused', action: '' })).toEqual({ outcome: 'refused' });
