@@ -131,3 +131,39 @@ inBrowser('users, teams and agents lead an admin to their entries', async () => 
   await page.waitForURL((url) => url.searchParams.get('object_id') === ada.id);
   expect(complaints).toEqual([]);
 });
+
+inBrowser('an admin of a team reads what was done to what it holds, and no other', async () => {
+  const admin = await app.as(root);
+  const lead = await app.createUser({ username: 'lead', roles: ['builder'] });
+  const { body: team } = await admin.post('/teams', { name: 'ledgers', admin: lead.id });
+  const id = await changedWorkflow('shared ledger');
+  expect((await admin.patch(`/workflows/${id}`, { team_id: team.id })).status).toBe(200);
+  const { page, complaints, open } = await visit(lead);
+  await open(`/workflows/${id}`);
+  await page.getByRole('link', { name: 'History', exact: true }).click();
+  await rows(page).filter({ hasText: 'updateWorkflow' }).waitFor();
+  expect([searchOf(page).get('team_id'), searchOf(page).get('object_id')]).toEqual([team.id, id]);
+  // What was done to it before it was the team's is not.
+  expect(await rows(page).count()).toBe(1);
+  await rows(page).getByRole('button', { name: 'All fields' }).click();
+  const dialog = page.getByRole('dialog', { name: 'updateWorkflow' });
+  await dialog.getByText('Moved to the team').waitFor();
+  await dialog.getByText(`ledgers, ${team.id}`).waitFor();
+  await expectFits(page, 'audit-of-team');
+  await dialog.getByRole('link', { name: 'All that was done to it' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  expect(searchOf(page).get('team_id')).toBe(team.id);
+  await page.getByLabel('Id of the object', { exact: true }).fill('');
+  await page.getByLabel('Id of the object', { exact: true }).blur();
+  await rows(page).filter({ hasText: 'createTeam' }).waitFor();
+  await page.getByLabel('Person', { exact: true }).fill('root');
+  await page.getByLabel('Person', { exact: true }).blur();
+  await page.waitForURL((url) => url.searchParams.get('actor_id') === root.id);
+  const address = await page.getByRole('link', { name: 'Download as CSV' }).getAttribute('href');
+  const csv = (await page.evaluate(`fetch(${JSON.stringify(address)}).then((r) => r.text())`)) as string;
+  expect(csv.trim().split('\r\n')).toHaveLength(3);
+  await page.getByLabel('Team', { exact: true }).selectOption('what I did');
+  await page.waitForURL((url) => !url.searchParams.has('team_id'));
+  expect(await page.getByLabel('Person', { exact: true }).count()).toBe(0);
+  expect(complaints).toEqual([]);
+});

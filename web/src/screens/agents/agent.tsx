@@ -85,7 +85,7 @@ function Loaded({ agent }: { agent: Agent }) {
           )}
           {agent.can.includes('publish') && <Publish agent={agent} />}
           <MoveAgent agent={agent} />
-          <HistoryLink id={agent.id} />
+          <HistoryLink id={agent.id} team={agent.team_id} />
           {agent.can.includes('delete') && (
             <button type="button" onClick={() => (deleting.value = true)}>
               {words.delete}

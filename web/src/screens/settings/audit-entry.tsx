@@ -1,6 +1,8 @@
 /** An entry of the audit log with all that it says. */
 import type { AuditEntry } from '../../../../client/index.ts';
+import { query } from '../../app/router.ts';
 import { settingsAddress } from '../../app/routes.ts';
+import { teamName } from '../../data/teams.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import page from '../../ui/page.module.css';
 import { exactTime } from '../../ui/time.ts';
@@ -31,7 +33,7 @@ function Entry({ entry, onClose }: { entry: AuditEntry; onClose: () => void }) {
     <div class={css['entry']}>
       <Facts facts={factsOf(entry)} />
       {object !== null && object.id !== null && (
-        <a href={settingsAddress('audit', { object_id: object.id })} onClick={onClose}>
+        <a href={settingsAddress('audit', historyOf(object.id))} onClick={onClose}>
           {words.history}
         </a>
       )}
@@ -49,6 +51,12 @@ function Entry({ entry, onClose }: { entry: AuditEntry; onClose: () => void }) {
       )}
     </div>
   );
+}
+
+/** In the team's log, if that is shown. */
+function historyOf(object: string): Record<string, string> {
+  const team = query.value['team_id'];
+  return { object_id: object, ...(team ? { team_id: team } : {}) };
 }
 
 function Facts({ facts }: { facts: readonly (readonly [name: string, value: string])[] }) {
@@ -78,12 +86,18 @@ function factsOf(entry: AuditEntry): [name: string, value: string][] {
     user_agent: entry.user_agent,
     request_id: entry.request_id,
     fields: fields.length === 0 ? null : fields.join(', '),
+    team: teamText(entry.team_id),
+    newTeam: teamText(entry.to_team_id),
   };
   // Safe: they are the table's own names.
   return (Object.keys(values) as (keyof typeof values)[]).flatMap((name) => {
     const value = values[name];
     return value === null ? [] : [[words.fields[name], value]];
   });
+}
+
+function teamText(id: string | null): string | null {
+  return id === null ? null : `${teamName(id)}, ${id}`;
 }
 
 /** Values are kept of harmless fields alone. */

@@ -6,7 +6,7 @@ type Outcome = keyof typeof words.outcomes;
 
 // Safe: they are the table's own names.
 export const OUTCOMES = Object.keys(words.outcomes) as Outcome[];
-const TEXTS = ['actor_id', 'action', 'object_type', 'object_id', 'address'] as const;
+const TEXTS = ['actor_id', 'action', 'object_type', 'object_id', 'address', 'team_id'] as const;
 const TIMES = ['from', 'to'] as const;
 
 export type AuditFilter = { outcome?: Outcome } & Partial<

@@ -6,6 +6,7 @@ import type { AuditEntry } from '../../../../client/index.ts';
 import { isUuid } from '../../../../contracts/uuid.ts';
 import { setQuery } from '../../app/router.ts';
 import { personName, readPersonId } from '../../data/people.ts';
+import { teamsToManage } from '../../data/teams.ts';
 import { Choice, type Option } from '../../ui/filters.tsx';
 import page from '../../ui/page.module.css';
 import { useSuggestedPeople } from '../../ui/person-field.tsx';
@@ -19,14 +20,15 @@ interface Props {
   filter: AuditFilter;
   /** Entries that are shown, whose actions and kinds are proposed. */
   entries: readonly AuditEntry[];
-  /** Whether the user sees what others did. */
-  seesAll: boolean;
+  isAdmin: boolean;
 }
 
-export function AuditFilters({ filter, entries, seesAll }: Props) {
+export function AuditFilters({ filter, entries, isAdmin }: Props) {
+  const seesOthers = isAdmin || filter.team_id !== undefined;
   return (
     <search class={page['filters']}>
-      {seesAll && <PersonField value={filter.actor_id} />}
+      <TeamChoice value={filter.team_id ?? ''} isAdmin={isAdmin} />
+      {seesOthers && <PersonField value={filter.actor_id} />}
       <TextField
         name="action"
         label={words.action}
@@ -58,6 +60,14 @@ export function AuditFilters({ filter, entries, seesAll }: Props) {
       </a>
     </search>
   );
+}
+
+/** Nothing for who administers no team. */
+function TeamChoice({ value, isAdmin }: { value: string; isAdmin: boolean }) {
+  const options = teamsToManage().map(({ id, name }): Option => [id, name]);
+  if (options.length === 0) return null;
+  const all = isAdmin ? words.allEntries : words.ownEntries;
+  return <Choice name="team_id" label={words.team} value={value} options={[['', all], ...options]} />;
 }
 
 interface FieldProps {

@@ -1,4 +1,4 @@
-/** The audit log: for admins all of it, for others what they did themselves. */
+/** The audit log: for admins all of it, for admins of a team that of the team, for others what they did. */
 import { useSignal } from '@preact/signals';
 
 import type { AuditEntry } from '../../../../client/index.ts';
@@ -6,11 +6,12 @@ import { query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { user } from '../../data/session.ts';
+import { teamName } from '../../data/teams.ts';
 import { ListState } from '../../ui/list-state.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
 import { AuditEntryDialog } from './audit-entry.tsx';
-import { filterOf, NO_FILTER } from './audit-filter.ts';
+import { filterOf, NO_FILTER, type AuditFilter } from './audit-filter.ts';
 import { AuditFilters } from './audit-filters.tsx';
 import { words } from './audit-words.ts';
 import { words as settingsWords } from './words.ts';
@@ -18,17 +19,18 @@ import { words as settingsWords } from './words.ts';
 export function Audit() {
   const filter = filterOf(query.value);
   const opened = useSignal<AuditEntry | null>(null);
-  const seesAll = user.value?.roles.includes('admin') === true;
+  const isAdmin = user.value?.roles.includes('admin') === true;
+  const { team_id: team } = filter;
   const list = usePages(['audit', JSON.stringify(filter)], (cursor) =>
     client.page('listAudit', { query: { ...filter, limit: 100, cursor: cursor ?? undefined } }),
   );
   return (
     <>
-      <p class="muted">{seesAll ? words.helpAdmin : words.help}</p>
-      <AuditFilters filter={filter} entries={list.items.value} seesAll={seesAll} />
+      <p class="muted">{helpFor(team, isAdmin)}</p>
+      <AuditFilters filter={filter} entries={list.items.value} isAdmin={isAdmin} />
       <ListState
         list={list}
-        filter={Object.values(filter).join(', ')}
+        filter={filterText(filter)}
         onClear={() => setQuery(NO_FILTER)}
         empty={<p>{words.none}</p>}
       >
@@ -42,6 +44,16 @@ export function Audit() {
       <AuditEntryDialog entry={opened.value} onClose={() => (opened.value = null)} />
     </>
   );
+}
+
+function helpFor(team: string | undefined, isAdmin: boolean): string {
+  if (team !== undefined) return words.helpTeam;
+  return isAdmin ? words.helpAdmin : words.help;
+}
+
+/** A team by its name. */
+function filterText({ team_id: team, ...filter }: AuditFilter): string {
+  return [...(team === undefined ? [] : [teamName(team)]), ...Object.values(filter)].join(', ');
 }
 
 function changedIn({ fields, changes }: AuditEntry): string {

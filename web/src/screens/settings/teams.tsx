@@ -94,7 +94,8 @@ function columns(saved: Saved): Column<Team>[] {
       acts: true,
       cell: (team) => (
         <>
-          {team.can.includes('manage') && <Acts team={team} saved={saved} />} <HistoryLink id={team.id} />
+          {team.can.includes('manage') && <Acts team={team} saved={saved} />}{' '}
+          <HistoryLink id={team.id} team={team.id} />
         </>
       ),
     },

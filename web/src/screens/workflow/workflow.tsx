@@ -150,7 +150,7 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
           </a>
         )}
         <MoreActions workflow={workflow} />
-        <HistoryLink id={workflow.id} />
+        <HistoryLink id={workflow.id} team={workflow.team_id} />
         {workflow.can.includes('move') && hasTeams() && (
           <Move
             name={workflow.name}
