@@ -358,6 +358,7 @@ export interface RunActivities {
   appendEvents(input: WithBatch): Promise<Appended>;
   fetchFiles(input: WithBatch): Promise<FetchedFiles>;
   invokeAgent(input: InvokeAgentInput): Promise<Invoked>;
+  /** Calls of every function that `CallHttpInput` names. Histories of live runs have this name. */
   callHttp(input: CallHttpInput): Promise<Invoked>;
   /** The outcome of a call that was handed over; on the task queue of the process that makes it. */
   followCall(input: FollowCallInput): Promise<Invoked>;

@@ -45,7 +45,7 @@ let lastId = 0;
  * The violations of `value`, 20 at most; empty if it is valid. `userId` is the caller, who may have only a
  * few slow checks waiting. @throws 503 if too many slow checks are queued, in total or of this user
  */
-export async function checkAgainstSchema(
+export async function schemaViolations(
   userId: string,
   schema: JsonSchema,
   value: unknown,

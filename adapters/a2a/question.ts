@@ -3,7 +3,7 @@ import type { Part, Task } from '@a2a-js/sdk';
 import { CREDENTIAL_REQUEST } from '../../contracts/a2a/objects.ts';
 import type { RemoteAsk, RemoteReply, RemoteTask } from '../../contracts/activities.ts';
 import { isRecord } from '../../contracts/is-record.ts';
-import { checkJsonSchema } from '../../language/schema/well-formed.ts';
+import { jsonSchemaProblems } from '../../language/schema/well-formed.ts';
 import type { Words } from '../http/message.ts';
 import { data, text, textOf, valueOf } from './part-values.ts';
 import { markOf } from './task-view.ts';
@@ -153,7 +153,7 @@ function schemaIn(value: unknown): Record<string, unknown> | null {
     'oneOf' in value ||
     'anyOf' in value ||
     'enum' in value;
-  return looksLikeSchema && checkJsonSchema(value).length === 0 ? value : null;
+  return looksLikeSchema && jsonSchemaProblems(value).length === 0 ? value : null;
 }
 
 function decisionsIn(value: unknown): RemoteAsk['decisions'] {

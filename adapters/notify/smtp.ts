@@ -56,7 +56,7 @@ export function createMailer(settings: MailSettings, totalMs = TOTAL_MS): Mailer
 }
 
 /** Connects and logs in as for a mail, and sends none. @returns why it does not work, or null */
-export async function checkMailServer(settings: MailSettings): Promise<string | null> {
+export async function mailServerProblem(settings: MailSettings): Promise<string | null> {
   const transport = createTransport(serverOptions(settings));
   try {
     await transport.verify();

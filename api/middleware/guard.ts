@@ -224,7 +224,7 @@ function fieldErrors(error: z.ZodError, what: 'field' | 'parameter'): FieldError
 }
 
 /** Describes how a response violates its declaration, also by undeclared fields, or returns null. */
-export function checkResponse(endpoint: Endpoint, response: EndpointResponse): string | null {
+export function responseProblem(endpoint: Endpoint, response: EndpointResponse): string | null {
   const declared = endpoint.responses[response.status];
   if (declared === undefined) {
     return `status ${response.status} is not declared`;
@@ -233,7 +233,7 @@ export function checkResponse(endpoint: Endpoint, response: EndpointResponse): s
     return response.body === undefined ? null : 'it has a body although none is declared';
   }
   if (!isMedia(declared)) {
-    return checkValue(declared, response.body);
+    return valueProblem(declared, response.body);
   }
   const type = response.type ?? 'application/json';
   const schema = declared.media[type] ?? declared.media['*/*'];
@@ -241,11 +241,11 @@ export function checkResponse(endpoint: Endpoint, response: EndpointResponse): s
     return `media type ${type} is not declared`;
   }
   return typeof response.body === 'string' || type === 'application/json'
-    ? checkValue(schema, response.body)
+    ? valueProblem(schema, response.body)
     : null;
 }
 
-function checkValue(schema: z.ZodType, body: unknown): string | null {
+function valueProblem(schema: z.ZodType, body: unknown): string | null {
   const result = schema.safeParse(body);
   if (!result.success) {
     return z.prettifyError(result.error);

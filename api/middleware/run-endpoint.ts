@@ -24,7 +24,7 @@ import {
   type RawBody,
 } from './body.ts';
 import { formFields } from './form-fields.ts';
-import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
+import { responseProblem, parseBody, parseParams, parseQuery } from './guard.ts';
 import { identifyAgain } from './identify-again.ts';
 import type { KnownNames } from '../known-names.ts';
 import { personNames, type Naming } from '../person-names.ts';
@@ -393,7 +393,7 @@ function acceptance(endpoint: Endpoint): (ctx: Context) => void {
 
 function checkOutgoing({ strictResponses }: RunDeps, endpoint: Endpoint, response: EndpointResponse): void {
   if (!strictResponses) return;
-  const violation = checkResponse(endpoint, response);
+  const violation = responseProblem(endpoint, response);
   if (violation !== null)
     throw new Error(
       `the response of ${endpoint.operationId} violates its declaration (${response.status}): ${violation}`,

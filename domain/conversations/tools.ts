@@ -9,7 +9,7 @@ import { MAX_TOOLS, type HumanTool, type LoopTool } from '../../contracts/tool-l
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { durationToMs } from '../../language/definition/duration.ts';
-import { checkJsonSchema } from '../../language/schema/well-formed.ts';
+import { jsonSchemaProblems } from '../../language/schema/well-formed.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { usableBy } from '../auth/ownership.ts';
 import { nameOne, type Reader } from '../registry/name-warnings.ts';
@@ -184,14 +184,14 @@ async function mcpTools(
       name: slug(tool.name === undefined ? name : `${tool.name}_${name}`),
       description: [tool.description, description].filter(Boolean).join('\n'),
       ...parametersFor(parameters),
-      ...(checkJsonSchema(parameters, { warnings: false }).length > 0 ? { unchecked: true as const } : {}),
+      ...(jsonSchemaProblems(parameters, { warnings: false }).length > 0 ? { unchecked: true as const } : {}),
       target: { kind: 'mcp', server, tool: name, rights_of: ownerId },
     }));
 }
 
 function humanTool(tool: Extract<LlmTool, { human: unknown }>, common: Common): StoredTool {
   const { candidates, assignee, priority, form, expires } = tool.human;
-  const [mistake] = form === undefined ? [] : checkJsonSchema(form, { warnings: false });
+  const [mistake] = form === undefined ? [] : jsonSchemaProblems(form, { warnings: false });
   if (mistake)
     throw fault('configuration', `The form of ${toolLabel(tool)}${mistake.pointer}: ${mistake.message}`);
   return {

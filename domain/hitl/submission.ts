@@ -4,7 +4,7 @@
  */
 import { formErrors } from '../../language/schema/form-errors.ts';
 import { invalid, keepRefusal, type Checked, type FieldError } from '../errors.ts';
-import { checkAgainstSchema } from '../schema-check.ts';
+import { schemaViolations } from '../schema-check.ts';
 import type { HumanTask } from './human-task.ts';
 
 export interface Submission {
@@ -55,7 +55,7 @@ async function readSubmission(
   const filled: unknown = payload === undefined ? (formed ? {} : null) : payload;
   if (formed)
     errors.push(
-      ...formErrors(task.form_schema ?? {}, await checkAgainstSchema(userId, task.form_schema, filled)),
+      ...formErrors(task.form_schema ?? {}, await schemaViolations(userId, task.form_schema, filled)),
     );
   const commentText = comment?.trim() ? comment : null;
   if (option.requires_comment && commentText === null) {

@@ -5,7 +5,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { AppError, conflict, invalid, notFound } from '../errors.ts';
 import { mayChangeAgent, type Ownership } from '../registry/agent-policy.ts';
 import { followedAmong, notificationOf, notify } from '../runs/partial-output.ts';
-import { checkAgainstSchema } from '../schema-check.ts';
+import { schemaViolations } from '../schema-check.ts';
 import type { Actor } from '../auth/actor.ts';
 import { closeLeft, digestOf, finishJob, noteSpent } from './finish.ts';
 import { findJob, IS_LEFT, isLeft, lockJob, type JobRow, type JobStatus } from './job.ts';
@@ -240,7 +240,7 @@ async function showProgress(em: EntityManager, job: JobRow, text: string): Promi
 
 /** @throws 422 with pointers into the body: the job stays leased */
 export async function checkOutput(job: JobRow, output: unknown, pointer = '/output'): Promise<void> {
-  const mismatches = await checkAgainstSchema(job.secrets_of, job.output_schema, output);
+  const mismatches = await schemaViolations(job.secrets_of, job.output_schema, output);
   if (mismatches.length === 0) return;
   throw invalid(
     mismatches.map((mismatch) => ({

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { compareBuild } from 'semver';
 import { v7 as uuidv7 } from 'uuid';
 
-import { checkJsonSchema } from '../../language/schema/well-formed.ts';
+import { jsonSchemaProblems } from '../../language/schema/well-formed.ts';
 import { AgentVersion } from '../../db/entities/agent-version.ts';
 import { listedColumns, type ListView } from '../../db/large-fields.ts';
 import type { Agent } from '../../db/entities/agent.ts';
@@ -37,7 +37,7 @@ export function contentOf(from: {
 /** @throws 422 with every problem of both schemas, at pointers into the record */
 export function checkSchemas(content: Partial<VersionContent>): void {
   const errors = (['input_schema', 'output_schema'] as const).flatMap((key) =>
-    checkJsonSchema(content[key] ?? {})
+    jsonSchemaProblems(content[key] ?? {})
       .filter(({ severity }) => severity === 'error')
       .map(({ pointer, message }) => ({ pointer: `/${key}${pointer}`, code: 'json_schema', message })),
   );

@@ -13,7 +13,7 @@ import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
 import { memoryMibOf } from '../../contracts/agent-kinds/docker.ts';
 import { agentExcesses, agentRefusals } from '../../contracts/process-policy.ts';
 import type { Agent } from '../../db/entities/agent.ts';
-import { checkJsonSchema } from '../../language/schema/well-formed.ts';
+import { jsonSchemaProblems } from '../../language/schema/well-formed.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import { holderOf, usableBy } from '../auth/ownership.ts';
@@ -219,7 +219,7 @@ function toolReferences(agent: WarnedAgent): NamedTool[] {
 function unreadableForms(agent: WarnedAgent): MissingReference[] {
   return toolsOf(agent).flatMap(({ human }, index) => {
     if (!isRecord(human) || !isRecord(human['form'])) return [];
-    return checkJsonSchema(human['form'], { warnings: false }).map(({ pointer, message }) => ({
+    return jsonSchemaProblems(human['form'], { warnings: false }).map(({ pointer, message }) => ({
       pointer: `/configuration/tools/${index}/human/form${pointer}`,
       names_secret: false,
       message: `${message}; invoking the agent will fault`,

@@ -18,7 +18,7 @@ import { mayChangeAgent } from '../registry/agent-policy.ts';
 import { pinAgent, type Share } from '../registry/pin.ts';
 import { entry, entryOf, shareOf } from './pins.ts';
 import { deprecations } from './deprecations.ts';
-import { checkAgainstSchema } from '../schema-check.ts';
+import { schemaViolations } from '../schema-check.ts';
 import type { RunLimits } from './limits.ts';
 import { readRunnable, type Runnable } from './runnable.ts';
 import { runAgent, runWorkflow } from './service.ts';
@@ -126,7 +126,7 @@ function memoryOf(agent: PinnedAgent, context: string | undefined): string | und
 
 /** Fail early, so the caller sees the reason instead of a faulted run. */
 async function checkInput(actor: Actor, agent: PinnedAgent, input: unknown): Promise<void> {
-  const mismatches = await checkAgainstSchema(actor.id, agent.input_schema, input);
+  const mismatches = await schemaViolations(actor.id, agent.input_schema, input);
   if (mismatches.length === 0) return;
   throw invalid(
     mismatches.map(({ pointer, message }) => ({ pointer: `/input${pointer}`, code: 'schema', message })),

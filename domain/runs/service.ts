@@ -10,7 +10,7 @@ import { EVENT } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
 import { holderOf } from '../auth/ownership.ts';
 import { conflict, forbidden, invalid } from '../errors.ts';
-import { checkAgainstSchema } from '../schema-check.ts';
+import { schemaViolations } from '../schema-check.ts';
 import { createRun, type CreatedRun, type RunNames } from './create.ts';
 import type { Commanded } from './dispatch.ts';
 import { appendEvents, lockRun, serviceEvent } from './events.ts';
@@ -56,7 +56,7 @@ export async function runWorkflow(
   } catch (error) {
     refuse(error);
   }
-  const mismatches = await checkAgainstSchema(actor.id, workflow.input_schema, input);
+  const mismatches = await schemaViolations(actor.id, workflow.input_schema, input);
   if (mismatches.length > 0) {
     throw invalid(
       mismatches.map(({ pointer, message }) => ({

@@ -1,5 +1,5 @@
 /** `input`, `output`, `export` and their schemas, of the workflow and of tasks. */
-import { checkJsonSchema } from '../schema/well-formed.ts';
+import { jsonSchemaProblems } from '../schema/well-formed.ts';
 import type { Checker } from './checker.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { at, own } from './problems.ts';
@@ -79,7 +79,7 @@ function checkExternalSchema(
 /** A JSON Schema 2020-12 in the definition. */
 export function checkInlineSchema(document: unknown, pointer: string, checker: Checker): void {
   if (document === undefined || typeof document === 'boolean' || checker.problems.full) return;
-  for (const found of checkJsonSchema(document, { warnings: !checker.problems.warned })) {
+  for (const found of jsonSchemaProblems(document, { warnings: !checker.problems.warned })) {
     const message = `not a valid JSON Schema: ${found.message}`;
     if (found.severity === 'warning')
       checker.problems.warning(`${pointer}${found.pointer}`, 'json_schema', found.message);

@@ -100,7 +100,7 @@ const MAX_PROBLEMS = 20;
 const MAX_PATTERN_LENGTH = 1000;
 
 /** Problems of `schema`, with pointers into it; empty if it is valid. `warnings: false` gives errors only. */
-export function checkJsonSchema(schema: unknown, options: { warnings?: boolean } = {}): SchemaProblem[] {
+export function jsonSchemaProblems(schema: unknown, options: { warnings?: boolean } = {}): SchemaProblem[] {
   const check = new SchemaCheck(schema, options.warnings ?? true);
   check.schema(schema, '', 0);
   return check.problems;

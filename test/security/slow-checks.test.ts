@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { violations } from '../../language/schema/validate-json.ts';
-import { checkAgainstSchema } from '../../domain/schema-check.ts';
+import { schemaViolations } from '../../domain/schema-check.ts';
 import { agentBody } from '../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../support/app.ts';
 import { insertRun, insertTask } from '../support/human-tasks.ts';
@@ -82,14 +82,14 @@ test('endless schemas of inputs, payloads and forms do not delay other requests'
 test('a value checked in the thread gets the same answer as one checked directly', async () => {
   const schema = { items: { type: 'integer' }, uniqueItems: true };
   const many = Array.from({ length: 100_000 }, (_, index) => index);
-  expect(await checkAgainstSchema('a-user', schema, many)).toEqual([]);
-  expect(await checkAgainstSchema('a-user', schema, [...many, 7])).toEqual(violations(schema, [...many, 7]));
-  expect(await checkAgainstSchema('a-user', schema, ['a'])).toEqual(violations(schema, ['a']));
+  expect(await schemaViolations('a-user', schema, many)).toEqual([]);
+  expect(await schemaViolations('a-user', schema, [...many, 7])).toEqual(violations(schema, [...many, 7]));
+  expect(await schemaViolations('a-user', schema, ['a'])).toEqual(violations(schema, ['a']));
 });
 
 test('waiting checks are limited for all and for each user, and the next one is refused', async () => {
   const users = ['a', 'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'c', 'c', 'c', 'c', 'd', 'd', 'd', 'd', 'e'];
-  const results = await Promise.allSettled(users.map((user) => checkAgainstSchema(user, exponential(), {})));
+  const results = await Promise.allSettled(users.map((user) => schemaViolations(user, exponential(), {})));
   const refused = results.filter((result) => result.status === 'rejected');
   expect(users.filter((_, index) => results[index]?.status === 'rejected')).toEqual(['a', 'e']);
   expect(refused[0]?.reason).toMatchObject({ kind: 'unavailable', code: 'busy' });

@@ -4,7 +4,7 @@ import type { RemoteAsk } from '../../../contracts/activities.ts';
 import { fault } from '../../../contracts/fault.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import type { AgentCall } from '../../../domain/ports.ts';
-import { checkJsonSchema } from '../../../language/schema/well-formed.ts';
+import { jsonSchemaProblems } from '../../../language/schema/well-formed.ts';
 import type { FrameworkCall } from '../framework-call.ts';
 
 const MAX_QUESTIONS = 20;
@@ -65,7 +65,7 @@ function questionOf(key: string, request: unknown, tool: string): Question {
           : String(method).slice(0, MAX_TITLE_LENGTH)),
       { status: 502 },
     );
-  const isForm = isRecord(schema) && checkJsonSchema(schema).length === 0;
+  const isForm = isRecord(schema) && jsonSchemaProblems(schema).length === 0;
   return {
     key,
     message: typeof message === 'string' ? message.slice(0, MAX_TEXT_LENGTH) : '',

@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
 import { createIdentityProviders } from '../../../adapters/identity/create-identity-providers.ts';
-import { checkMailServer } from '../../../adapters/notify/smtp.ts';
+import { mailServerProblem } from '../../../adapters/notify/smtp.ts';
 import type { Env } from '../../../config/env.ts';
 import { ownServers } from '../../../config/own-servers.ts';
 import type { EntityManager } from '../../../db/orm.ts';
@@ -64,7 +64,7 @@ export async function filesFinding(em: EntityManager, env: Env, files: FileStore
 
 export async function mailFindings(env: Env): Promise<Finding[]> {
   if (env.SMTP_HOST === undefined) return [];
-  const problem = await checkMailServer(env);
+  const problem = await mailServerProblem(env);
   const place = `${env.SMTP_HOST}:${env.SMTP_PORT}`;
   return [
     problem === null

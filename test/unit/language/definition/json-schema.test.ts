@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { definitionSchema } from '../../../../language/definition/json-schema.ts';
 import { violations } from '../../../../language/schema/validate-json.ts';
-import { checkJsonSchema } from '../../../../language/schema/well-formed.ts';
+import { jsonSchemaProblems } from '../../../../language/schema/well-formed.ts';
 import { correct } from './correct.ts';
 import { mistakes } from './mistakes.ts';
 
@@ -11,7 +11,7 @@ const schema = definitionSchema('https://cadenza.example.com/schemas/workflow.js
 const examples = join(import.meta.dirname, '../../../../examples');
 
 test('the schema is well-formed, and small enough for an editor', () => {
-  expect(checkJsonSchema(schema).filter(({ severity }) => severity === 'error')).toEqual([]);
+  expect(jsonSchemaProblems(schema).filter(({ severity }) => severity === 'error')).toEqual([]);
   expect(JSON.stringify(schema).length).toBeLessThan(100_000);
 });
 

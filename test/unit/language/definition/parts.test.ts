@@ -3,7 +3,7 @@ import { durationToMs } from '../../../../language/definition/duration.ts';
 import { closest } from '../../../../contracts/suggest.ts';
 import { resolveCallee } from '../../../../language/definition/call-function.ts';
 import { isVersionRange } from '../../../../language/definition/version-range.ts';
-import { checkJsonSchema } from '../../../../language/schema/well-formed.ts';
+import { jsonSchemaProblems } from '../../../../language/schema/well-formed.ts';
 
 test.each([
   ['PT30S', 30_000],
@@ -96,5 +96,5 @@ test.each([
   [{ anyOf: [] }, ['/anyOf']],
   [{ requird: ['a'] }, ['/requird']],
 ])('checking the JSON Schema %j finds problems at %j', (schema, pointers) => {
-  expect(checkJsonSchema(schema).map(({ pointer }) => pointer)).toEqual(pointers);
+  expect(jsonSchemaProblems(schema).map(({ pointer }) => pointer)).toEqual(pointers);
 });

@@ -1,7 +1,7 @@
 /** Users write schemas, patterns and values, so every check has to end. */
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { checkJsonSchema } from '../../../../language/schema/well-formed.ts';
+import { jsonSchemaProblems } from '../../../../language/schema/well-formed.ts';
 import { Budget } from '../../../../language/schema/budget.ts';
 import { compilePattern, patternProblem } from '../../../../language/schema/pattern.ts';
 import { violations } from '../../../../language/schema/validate-json.ts';
@@ -27,7 +27,7 @@ test.each([
   '^(?:a?){30}a{30}$',
   '^(?=(a+)+$)',
 ])('the pattern %s ends on every text', (pattern) => {
-  expect(checkJsonSchema({ pattern })).toEqual([]);
+  expect(jsonSchemaProblems({ pattern })).toEqual([]);
   expect(timed({ pattern }, `${'a'.repeat(29)}!`)).toEqual(['String does not match pattern.']);
   expect(timed({ pattern }, `${'a'.repeat(200_000)}!`)).toHaveLength(1);
   expect(timed({ patternProperties: { [pattern]: false } }, { [`${'a'.repeat(29)}!`]: 1 })).toEqual([]);
@@ -69,7 +69,7 @@ test('an unsupported pattern is refused when the schema is saved', () => {
   expect(patternProblem(String.raw`(a)\1`)).toMatch(/back to a group/);
   expect(patternProblem('(?:a{1000}){1000}')).toMatch(/repeats too much/);
   expect(patternProblem('(')).toMatch(/not a regular expression/);
-  expect(checkJsonSchema({ patternProperties: { [String.raw`(?<x>a)\k<x>`]: true } })).toHaveLength(1);
+  expect(jsonSchemaProblems({ patternProperties: { [String.raw`(?<x>a)\k<x>`]: true } })).toHaveLength(1);
   expect(violations({ pattern: String.raw`(a)\1` }, 'aa')).toHaveLength(1);
 });
 
