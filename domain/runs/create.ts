@@ -4,7 +4,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
-import { Prepared } from '../../db/prepared.ts';
+import { PreparedByName } from '../../db/prepared.ts';
 import type { Budget } from '../../contracts/budgets.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { conflict } from '../errors.ts';
@@ -144,26 +144,33 @@ async function exists(em: EntityManager, id: string): Promise<boolean> {
  * The delay leaves the start to this process; the reconciler steps in later. The workflow is locked first: of
  * one that moves, the run gets the new team, because the move has seen the runs only that were there.
  */
-const INSERT_RUN = new Prepared(`
+const INSERT_RUN = new PreparedByName(`
   with place as materialized (
-    select coalesce((select team_id from workflow where id = ?::uuid for key share),
-                    (select team_id from run where id = ?::uuid)) as team_id
+    select coalesce((select team_id from workflow where id = :workflow_id::uuid for key share),
+                    (select team_id from run where id = :parent_run_id::uuid)) as team_id
   ), admitted as materialized (
-    select team_id, admit_run(?::uuid, team_id, ?::boolean, ?::jsonb) as admission from place
+    select team_id, admit_run(:owner_id::uuid, team_id, :is_child::boolean, :quotas::jsonb) as admission
+      from place
   ), inserted as (
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
            next_start_at, last_seq, scheduled_at, started_by, key, tags, labels, start_state,
            caller_run_id, streams, initiator_ids, charged, budget_id, team_id, by_grant,
            traceparent, tracestate)
-    select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
-           ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
-           ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json, ?::uuid,
-           ?::boolean, array(select unnest(?::uuid[])
-                 union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[])),
-           coalesce((select charged from run where id = ?::uuid), '{}') || ?::uuid[],
-           coalesce(?::uuid, (select budget_id from run where id = ?::uuid)),
-           admitted.team_id, coalesce((select by_grant from run where id = ?::uuid), ?::boolean), ?, ?
+    select :id::uuid, :workflow_id::uuid, :workflow_revision::int, :workflow_name, :definition::json,
+           'pending', :input::json, :owner_id::uuid, :parent_run_id::uuid, :parent_task, :detached::boolean,
+           :root_run_id::uuid, :retry_of::uuid, :agent_id::uuid,
+           clock_timestamp() + interval '5 seconds', :last_seq::int, :scheduled_at::timestamptz,
+           :started_by::uuid[], :key, :tags::text[], :labels::jsonb, :start_state::json,
+           :caller_run_id::uuid, :streams::boolean,
+           array(select unnest(:initiators::uuid[])
+                 union select unnest(b.initiator_ids || b.owner_id)
+                   from run b where b.id = any(:runs_before::uuid[])),
+           coalesce((select charged from run where id = :parent_run_id::uuid), '{}') || :charged::uuid[],
+           coalesce(:budget_id::uuid, (select budget_id from run where id = :source_run_id::uuid)),
+           admitted.team_id,
+           coalesce((select by_grant from run where id = :parent_run_id::uuid), :by_grant::boolean),
+           :traceparent, :tracestate
       from admitted where admission -> 'quota' is null
     on conflict do nothing returning id, owner_id, workflow_id, created_at
   ), rated as (
@@ -178,12 +185,12 @@ const INSERT_RUN = new Prepared(`
   ), pinned as (
     insert into run_pin (run_id, reference, agent_id, version, snapshot)
     select inserted.id, p.reference, p.agent_id, p.version, p.snapshot
-      from inserted, json_to_recordset(?::json)
+      from inserted, json_to_recordset(:events::json)
              as p (reference text, agent_id uuid, version text, snapshot json)
   ), logged as (
     insert into run_event (run_id, seq, key, type, at, level, message, data)
     select inserted.id, e.seq, e.key, e.type, e.at, e.level, e.message, e.data
-      from inserted, json_to_recordset(?::json)
+      from inserted, json_to_recordset(:pins::json)
              as e (seq int, key text, type text, at timestamptz, level text, message text, data json)
   )
   select i.id, case when admitted.admission -> 'quota' is not null then admitted.admission end as refusal,
@@ -199,47 +206,47 @@ async function insertRun(
 ): Promise<boolean | RunRefusal> {
   const events = firstEvents(run);
   const { traceparent, tracestate } = traceOfNewRun();
-  const [row] = await INSERT_RUN.execute<{ id: string | null; refusal: RunRefusal | null }>(em, [
-    run.workflow_id,
-    run.parent?.run_id ?? null,
-    run.owner_id,
-    run.parent !== undefined,
-    JSON.stringify({ ...run.limits.quotas, several: run.limits.several ?? false }),
+  const [row] = await INSERT_RUN.execute<{ id: string | null; refusal: RunRefusal | null }>(em, {
     id,
-    run.workflow_id,
-    run.workflow_revision,
-    run.workflow_name,
-    JSON.stringify(run.definition),
-    storableJson(run.input),
-    run.owner_id,
-    run.parent?.run_id ?? null,
-    run.parent?.task ?? null,
-    run.parent?.detached ?? false,
-    run.parent?.root_run_id ?? id,
-    run.retry_of ?? null,
-    run.agent_id ?? null,
-    events.length,
-    run.scheduled_at ?? null,
-    run.started_by === undefined ? null : arrayLiteral(run.started_by),
-    run.key ?? null,
-    arrayLiteral(run.tags ?? []),
-    JSON.stringify(run.labels ?? {}),
-    run.start_state === undefined ? null : JSON.stringify(run.start_state),
-    run.caller_run_id ?? null,
-    run.streams ?? false,
-    arrayLiteral([run.owner_id, ...(run.initiators ?? [])]),
-    arrayLiteral(runsBefore(run)),
-    run.parent?.run_id ?? null,
-    arrayLiteral([run.workflow_id, run.charged_agent_id].filter((charged) => typeof charged === 'string')),
-    run.budget ? id : null,
-    run.parent?.run_id ?? run.retry_of ?? null,
-    run.parent?.run_id ?? null,
-    run.by_grant ?? false,
+    workflow_id: run.workflow_id,
+    workflow_revision: run.workflow_revision,
+    workflow_name: run.workflow_name,
+    definition: JSON.stringify(run.definition),
+    input: storableJson(run.input),
+    owner_id: run.owner_id,
+    quotas: JSON.stringify({ ...run.limits.quotas, several: run.limits.several ?? false }),
+    is_child: run.parent !== undefined,
+    parent_run_id: run.parent?.run_id ?? null,
+    parent_task: run.parent?.task ?? null,
+    detached: run.parent?.detached ?? false,
+    root_run_id: run.parent?.root_run_id ?? id,
+    retry_of: run.retry_of ?? null,
+    // Whose budget it has, unless it has its own.
+    source_run_id: run.parent?.run_id ?? run.retry_of ?? null,
+    agent_id: run.agent_id ?? null,
+    last_seq: events.length,
+    scheduled_at: run.scheduled_at ?? null,
+    started_by: run.started_by === undefined ? null : arrayLiteral(run.started_by),
+    key: run.key ?? null,
+    tags: arrayLiteral(run.tags ?? []),
+    labels: JSON.stringify(run.labels ?? {}),
+    start_state: run.start_state === undefined ? null : JSON.stringify(run.start_state),
+    caller_run_id: run.caller_run_id ?? null,
+    streams: run.streams ?? false,
+    initiators: arrayLiteral([run.owner_id, ...(run.initiators ?? [])]),
+    runs_before: arrayLiteral(runsBefore(run)),
+    charged: arrayLiteral(
+      [run.workflow_id, run.charged_agent_id].filter((charged) => typeof charged === 'string'),
+    ),
+    budget_id: run.budget ? id : null,
+    by_grant: run.by_grant ?? false,
     traceparent,
     tracestate,
-    JSON.stringify(pins),
-    JSON.stringify(events.map((event, index) => ({ ...event, data: storable(event.data), seq: index + 1 }))),
-  ]);
+    pins: JSON.stringify(pins),
+    events: JSON.stringify(
+      events.map((event, index) => ({ ...event, data: storable(event.data), seq: index + 1 })),
+    ),
+  });
   return row?.refusal ?? typeof row?.id === 'string';
 }
 

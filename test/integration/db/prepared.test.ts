@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createOrm, type Orm, type PoolState } from '../../../db/orm.ts';
-import { Prepared } from '../../../db/prepared.ts';
+import { Prepared, PreparedByName } from '../../../db/prepared.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
 const SUM = new Prepared(
   'select ?::int + ?::int as sum, ?::text as name, extract(epoch from ?::timestamptz)::int as at',
 );
 const NOTHING = new Prepared('delete from request_count where minute = ?');
+const BY_NAME = new PreparedByName('select :a::int * :a::int + :b_1::int as sum, :text::text as text');
 const NONE = new Prepared('select user_id, minute from request_count where minute = ?');
 const RUNS = new Prepared('select count(*)::int as count from request_count where minute = ?');
 
@@ -188,4 +189,10 @@ test('what has only sent prepared statements leaves no connection open when it i
   expect(pool?.totalCount).toBe(1);
   await own.close(true);
   expect(pool?.totalCount).toBe(0);
+});
+
+test('values are given by name, as often as the statement has it; a missing one is an error', async () => {
+  const values = { a: 3, b_1: 4, text: ':a' };
+  expect(await BY_NAME.execute(orm.em.fork(), values)).toEqual([{ sum: 13, text: ':a' }]);
+  expect(() => BY_NAME.execute(orm.em.fork(), { a: 3, b_1: 4 })).toThrow('a value of text');
 });
