@@ -16,3 +16,8 @@ export function isUuid(text: string): boolean {
 export function isLowercaseUuid(text: string): boolean {
   return isUuid(text) && text === text.toLowerCase();
 }
+
+/** Whether the UUID may be one that this platform has made: those have version 7. */
+export function isOwnUuid(text: string): boolean {
+  return isUuid(text) && text[14] === '7';
+}

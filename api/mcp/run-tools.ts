@@ -89,10 +89,11 @@ async function start(
   return startProtocolCall(deps, call.origin, note, async (em) => {
     if (source.kind === 'agent') {
       const agent = await getAgent(em, actor, source.id);
-      return invokeAgent(em, actor, agent, { input: () => input, caller_run_id, limits });
+      return invokeAgent(em, actor, agent, { input: () => input, filesAt: '', caller_run_id, limits });
     }
     const { workflow, byGrant } = await getStartable(em, actor, source.id);
-    return (await runWorkflow(em, actor, workflow, input, { caller_run_id, by_grant: byGrant, limits })).id;
+    const more = { filesAt: '', caller_run_id, by_grant: byGrant, limits };
+    return (await runWorkflow(em, actor, workflow, input, more)).id;
   });
 }
 

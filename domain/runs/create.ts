@@ -31,6 +31,8 @@ export interface CreatedRun {
   id: string;
   /** False: a run with this id or key was there before. */
   isNew: boolean;
+  /** Files that the input of the new run names, and that it may not read. */
+  unlinked: string[];
 }
 
 export interface NewRun extends RunNames {
@@ -87,7 +89,7 @@ const KEY_ATTEMPTS = 3;
  * Fault at the root run's limit of descendants
  */
 export async function createRun(em: EntityManager, run: NewRun): Promise<CreatedRun> {
-  if (run.id !== undefined && (await exists(em, run.id))) return { id: run.id, isNew: false };
+  if (run.id !== undefined && (await exists(em, run.id))) return unchanged(run.id);
   const id = run.id ?? uuidv7();
   const pins = await pinAll(em, run.rights_of, run.agents, {
     id,
@@ -98,27 +100,33 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<Created
   if (run.parent) await countDescendant(em, run.parent.root_run_id, run.limits);
   for (let attempt = 1; ; attempt++) {
     const same = await findByKey(em, run);
-    if (same !== null) return { id: same, isNew: false };
+    if (same !== null) return unchanged(same);
     const inserted = await insertRun(em, id, run, pins);
     if (inserted === true) break;
-    if (run.id !== undefined && (await exists(em, run.id))) return { id, isNew: false };
+    if (run.id !== undefined && (await exists(em, run.id))) return unchanged(id);
     // Else another start with the key has come first, and may have taken the last place.
     const refusal = inserted === false ? null : runRefused(inserted);
     const first = refusal && (await findByKey(em, run));
-    if (first !== null) return { id: first, isNew: false };
+    if (first !== null) return unchanged(first);
     if (refusal) throw refusal;
     if (!run.key || attempt === KEY_ATTEMPTS) throw conflict('key_in_use', 'Other starts have this key.');
   }
   if (run.budget) await addRunBudget(em, id, run.budget);
   // These rows refer to the run's row, so they come after it.
   const files = fileIdsIn([run.input, run.start_state]);
-  await linkFiles(em, { id, owner_id: run.owner_id, inputOf: run.workflow_id }, files);
+  const linked = new Set(
+    await linkFiles(em, { id, owner_id: run.owner_id, inputOf: run.workflow_id }, files),
+  );
   if (run.parent) await shareFiles(em, run.parent.run_id, id, files);
   if (run.retry_of) {
     await inheritFiles(em, run.retry_of, id);
     await copyEntry(em, run.retry_of, id);
   }
-  return { id, isNew: true };
+  return { id, isNew: true, unlinked: files.filter((file) => !linked.has(file)) };
+}
+
+function unchanged(id: string): CreatedRun {
+  return { id, isNew: false, unlinked: [] };
 }
 
 /** @returns the live run with this key; null if there is none. @throws 409 if it is another start */
@@ -185,12 +193,12 @@ const INSERT_RUN = new PreparedByName(`
   ), pinned as (
     insert into run_pin (run_id, reference, agent_id, version, snapshot)
     select inserted.id, p.reference, p.agent_id, p.version, p.snapshot
-      from inserted, json_to_recordset(:events::json)
+      from inserted, json_to_recordset(:pins::json)
              as p (reference text, agent_id uuid, version text, snapshot json)
   ), logged as (
     insert into run_event (run_id, seq, key, type, at, level, message, data)
     select inserted.id, e.seq, e.key, e.type, e.at, e.level, e.message, e.data
-      from inserted, json_to_recordset(:pins::json)
+      from inserted, json_to_recordset(:events::json)
              as e (seq int, key text, type text, at timestamptz, level text, message text, data json)
   )
   select i.id, case when admitted.admission -> 'quota' is not null then admitted.admission end as refusal,

@@ -39,6 +39,8 @@ export interface AgentInvocation {
    * faults.
    */
   input(agent: PinnedAgent | null): unknown;
+  /** See `runWorkflow`. */
+  filesAt?: string;
   budget?: Budget | undefined;
   limits: RunLimits;
 }
@@ -86,6 +88,7 @@ export async function invokeAgent(
         caller_run_id,
         streams,
         budget,
+        filesAt: invocation.filesAt,
         limits,
       })
     ).id;
@@ -93,7 +96,9 @@ export async function invokeAgent(
   const charged = { agent_id: agent.id, charged_agent_id: agent.id };
   const entered = pinned && (budget ? entry(pinned) : await entryOf(em, pinned, [workflow.id, actor.id]));
   const enters = entered === null ? {} : { enters: entered };
-  const more = { ...started, ...charged, ...enters, budget, caller_run_id, streams, warnings, limits };
+  const files = invocation.filesAt === undefined ? {} : { filesAt: invocation.filesAt };
+  const asked = { ...files, budget, caller_run_id, streams, warnings, limits };
+  const more = { ...started, ...charged, ...enters, ...asked };
   return (await runWorkflow(em, actor, workflow, input, more)).id;
 }
 

@@ -9,6 +9,7 @@ import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
 import { holderOf } from '../auth/ownership.ts';
+import { refuseUnlinked } from '../files/run-files.ts';
 import { conflict, forbidden, invalid } from '../errors.ts';
 import { schemaViolations } from '../schema-check.ts';
 import { createRun, type CreatedRun, type RunNames } from './create.ts';
@@ -24,15 +25,18 @@ import { errorForRunner, requireRunnable, type Runnable } from './runnable.ts';
 import { enqueueSignal } from './signals.ts';
 
 /**
- * Creates a run of a workflow. @throws 422 with the definition's problems, or the places where the input does
- * not match the schema
+ * Creates a run of a workflow. @throws 422 with the definition's problems, the places where the input does
+ * not match the schema, or the files of it that the run may not read
  */
 export async function runWorkflow(
   em: EntityManager,
   actor: Actor,
   workflow: Runnable,
   input: unknown,
-  more: {
+  {
+    filesAt,
+    ...more
+  }: {
     id?: string;
     agent_id?: string;
     charged_agent_id?: string;
@@ -45,6 +49,8 @@ export async function runWorkflow(
     initiators?: string[];
     warnings?: string[];
     by_grant?: boolean;
+    /** JSON pointer of the input in a request whose files must be there; else a missing one is ignored. */
+    filesAt?: string;
     limits: RunLimits;
   } & RunNames,
 ): Promise<CreatedRun> {
@@ -67,7 +73,7 @@ export async function runWorkflow(
       "The input does not fit the workflow's input schema.",
     );
   }
-  return createRun(em, {
+  const created = await createRun(em, {
     workflow_id: workflow.id,
     workflow_revision: workflow.revision,
     workflow_name: workflow.name,
@@ -78,6 +84,8 @@ export async function runWorkflow(
     agents: workflow.agents,
     ...more,
   }).catch(refuse);
+  if (filesAt !== undefined) refuseUnlinked(input, created.unlinked, filesAt);
+  return created;
 }
 
 /** Creates a run with the agent as its only step, without a registered workflow. */
@@ -93,6 +101,7 @@ export async function runAgent(
     caller_run_id = null,
     budget,
     streams = false,
+    filesAt,
     limits,
   }: {
     id?: string;
@@ -101,6 +110,7 @@ export async function runAgent(
     caller_run_id?: string | null;
     budget?: Budget | undefined;
     streams?: boolean;
+    filesAt?: string | undefined;
     limits: RunLimits;
   },
 ): Promise<CreatedRun> {
@@ -118,7 +128,7 @@ export async function runAgent(
       },
     ],
   };
-  return createRun(em, {
+  const created = await createRun(em, {
     ...(id === undefined ? {} : { id }),
     workflow_id: null,
     workflow_revision: null,
@@ -134,6 +144,8 @@ export async function runAgent(
     budget,
     limits,
   });
+  if (filesAt !== undefined) refuseUnlinked(input, created.unlinked, filesAt);
+  return created;
 }
 
 const COMMAND_WORDS: Record<CommandKind, string> = {

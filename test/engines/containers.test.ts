@@ -223,7 +223,7 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     await gone();
     expect(engine.docker('volume', 'ls', '-q')).toBe('');
     expect(
-      await run(definition, { first: { file_id: '01890000-0000-7000-8000-000000000000' }, second }),
+      await run(definition, { first: { file_id: '01890000-0000-4000-8000-000000000000' }, second }),
     ).toMatchObject({
       status: 'faulted',
       error: { detail: expect.stringMatching(/^There is no file .* that the run's owner may read$/) },

@@ -77,6 +77,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
           caller_run_id,
           streams: c.body.stream ?? agent.capabilities_streaming,
           input: () => c.body.input,
+          filesAt: '/input',
           budget: c.body.budget,
           limits,
         });

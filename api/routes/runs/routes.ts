@@ -174,6 +174,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
           ...names,
           by_grant: byGrant,
           caller_run_id,
+          filesAt: '/input_params',
           limits: runLimits(deps.env),
         });
         return respondStarted(deps, c, id, isNew ? 201 : 200);

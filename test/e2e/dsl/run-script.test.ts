@@ -149,10 +149,11 @@ test('files go into a script by reference, and those that it leaves become files
   expect((await builder.get(`/files/${left.file_id}`)).body).toBe('FIRST LINE');
   const names = (await builder.get(`/files?run_id=${ended['id']}`)).body.map(({ name }: RunRecord) => name);
   expect(names.toSorted()).toEqual(['a b.txt', 'upper.txt']);
-  // Another user's file is not there.
+  // Another user's file is not there, also if its id is not found in the input.
   const other = await platform.as('admin');
   const hidden = await other.post('/files', 'hidden', { headers: { 'content-type': 'text/plain' } });
-  expect(await run(definition, { file: { file_id: hidden.body.id } })).toMatchObject({
+  const computed = scripted({ code, arguments: ['${ {file_id: .id} }'] }, { return: 'all' });
+  expect(await run(computed, { id: hidden.body.id })).toMatchObject({
     status: 'faulted',
     error: { detail: expect.stringMatching(/^There is no file .* that the run's owner may read$/) },
   });

@@ -1,10 +1,12 @@
 /** Files for the start of a workflow: docs/events-and-files.md#files-of-people-who-build-nothing. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { linkFiles, readableFiles } from '../../../domain/files/run-files.ts';
 import { checkWaiting, removeExpiredFiles } from '../../../domain/files/start-files.ts';
 import { wrongTotals } from '../../../domain/quotas/file-totals.ts';
 import { removeEndedRuns } from '../../../domain/retention/remove.ts';
+import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
 import { explainAll, keepStatements } from '../../support/plans.ts';
@@ -108,8 +110,15 @@ test('only those who may start the workflow upload for it, and for one thing at 
 test('only the input of runs of that workflow takes the file', async () => {
   const other = await workflowFor('rita');
   const file = (await upload(asRita, `?workflow=${workflow}`)).body.id;
-  const elsewhere = (await start(asRita, other, file)).body.id;
-  expect(await filesOf(elsewhere)).toEqual([]);
+  const refusal = {
+    status: 422,
+    body: {
+      code: 'file_unavailable',
+      errors: [{ pointer: '/input_params/receipt/file_id', message: expect.stringContaining(file) }],
+    },
+  };
+  expect(await start(asRita, other, file)).toMatchObject(refusal);
+  const elsewhere = (await start(asRita, other, 'none')).body.id;
   const run = (await start(asRita, workflow, 'none')).body.id;
   const em = app.orm.em.fork();
   for (const id of [elsewhere, run]) {
@@ -121,8 +130,30 @@ test('only the input of runs of that workflow takes the file', async () => {
   // Another runner cannot use it, though they know its id.
   const [sam, asSam] = await runnerNamed('sam');
   await asOlga.patch(`/workflows/${workflow}`, { runners: { users: ['rita', 'sam'] } });
-  const foreign = (await start(asSam, workflow, file)).body;
-  expect([foreign.owner_id, await filesOf(foreign.id)]).toEqual([sam.id, []]);
+  expect(await start(asSam, workflow, file)).toMatchObject(refusal);
+  expect(await sql('select id from run where owner_id = ?', [sam.id])).toEqual([]);
+});
+
+test('a start that names a removed file is refused at once, and no run is left', async () => {
+  const { id } = (await upload(asRita, `?workflow=${workflow}`)).body;
+  await sql(`update file set expires_at = now() - interval '1 second' where id = ?`, [id]);
+  await removeExpiredFiles(app.orm.em.fork());
+  const runs = async (): Promise<number> => (await asRita.get('/runs?limit=100')).body.length;
+  const before = await runs();
+  const input = { 'a/b': [{ file_id: 'f1' }, { deep: { file_id: id.toUpperCase() } }] };
+  expect(await asRita.post(`/workflows/${workflow}/run`, { input_params: input })).toMatchObject({
+    status: 422,
+    body: { errors: [{ pointer: '/input_params/a~1b/1/deep/file_id', code: 'file_unavailable' }] },
+  });
+  const { body: agent } = await asOlga.post('/agents', agentBody());
+  const invoked = await asOlga.post(`/agents/${agent.id}/invoke`, { input: { files: [{ file_id: id }] } });
+  expect(invoked).toMatchObject({
+    status: 422,
+    body: { errors: [{ pointer: '/input/files/0/file_id', code: 'file_unavailable' }] },
+  });
+  expect(await runs()).toBe(before);
+  // No id that this platform makes: another system's, which a workflow may hand on.
+  expect((await start(asRita, workflow, randomUUID())).status).toBe(201);
 });
 
 test('it stays private and of its owner, who may remove it', async () => {
@@ -211,7 +242,8 @@ test('a removal and a start at the same time: the run has the file, or the file 
     start(asRita, workflow, id),
     removeExpiredFiles(app.orm.em.fork()),
   ]);
-  expect((await filesOf(run.body.id)).length + removed.length).toBe(1);
+  expect([run.status, removed]).toEqual(removed.length === 0 ? [201, []] : [422, [id]]);
+  if (run.status === 201) expect(await filesOf(run.body.id)).toEqual([id]);
 });
 
 test('counting and removing read the files that wait, and no others', async () => {

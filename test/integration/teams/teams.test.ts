@@ -664,9 +664,11 @@ describe('what is inside a run', () => {
 
     // Nor by giving it to a run of their own, whose input they see.
     const { workflow_id: workflow } = run;
-    created(
-      await runner.client.post(`/workflows/${workflow}/run`, { input_params: { a: { file_id: kept } } }),
-    );
+    const withKept = { input_params: { a: { file_id: kept } } };
+    expect(await runner.client.post(`/workflows/${workflow}/run`, withKept)).toMatchObject({
+      status: 422,
+      body: { code: 'file_unavailable' },
+    });
     expect(await statuses(kept)).toEqual([404, 404, 404]);
     created(
       await runner.client.post(`/workflows/${workflow}/run`, { input_params: { a: { file_id: given } } }),
