@@ -12,6 +12,7 @@ import { removeExpired } from '../domain/auth/cleanup.ts';
 import { listenForAccountChanges, listenForJobs, listenForNotifications } from '../db/notifications.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { AppError } from '../domain/errors.ts';
+import { limitOpenSessions } from '../domain/auth/second-factor.ts';
 import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
 import { createAgentSources } from '../adapters/resources/create-agent-sources.ts';
 import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
@@ -117,7 +118,7 @@ const app = createApp({
   consoleFolder: fileURLToPath(new URL('../web/dist', import.meta.url)),
 });
 
-const settled = settleProcess({ fork: () => orm.em.fork(), files, logger }, env);
+const settled = settleProcess({ fork: () => orm.em.fork(), files, logger }, env).then(limitSessions);
 // If the database is unavailable, the check completes later; until then `/readyz` reports it.
 await Promise.race([settled, sleep(SETTLE_MS)]);
 const server = createHttpServer(app.koa);
@@ -136,6 +137,8 @@ server.on('error', (error) => {
 const pruning = new AbortController();
 const cleanup = setInterval(() => {
   removeExpired(orm.em.fork()).catch((error: unknown) => logger.warn({ err: error }, 'cleanup failed'));
+  // Copies of the API with the former settings may have opened some.
+  void limitSessions();
   pruneInBatches(() => orm.em.fork(), {
     days: env.AUDIT_RETENTION_DAYS,
     budgetMs: PRUNE_MS,
@@ -182,6 +185,16 @@ async function stop(signal: string): Promise<void> {
   await tracing?.stop();
   logger.info('stopped');
   process.exit(0);
+}
+
+/** Sessions that were open before SECOND_FACTOR_ROLES named a role of their user. */
+async function limitSessions(): Promise<void> {
+  try {
+    const limited = await limitOpenSessions(orm.em.fork(), env.SECOND_FACTOR_ROLES);
+    if (limited > 0) logger.info({ sessions: limited }, 'sessions wait for a second factor');
+  } catch (error) {
+    logger.warn({ err: error }, 'cannot limit sessions without a second factor');
+  }
 }
 
 function cannotListen(error: Error): never {

@@ -20,6 +20,8 @@ const RECOVERY_CODES = 10;
 /** 10 characters of 32: 50 bits, of which ten wrong ones may be tried in 15 minutes. */
 const RECOVERY_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const RECOVERY_LENGTH = 10;
+/** Sessions of one statement. */
+const BATCH = 1_000;
 
 export interface FactorDeps {
   encryption: Encryption;
@@ -249,6 +251,28 @@ export async function limitSessions(
         and s.second_factor is null and s.revoked_at is null and not s.awaits_second_factor`,
     [arrayLiteral(userIds), arrayLiteral(neededBy)],
   );
+}
+
+/**
+ * `limitSessions` for everybody, after the settings have named more roles. In batches, so that no statement
+ * holds many sessions. @returns the number of sessions that wait now
+ */
+export async function limitOpenSessions(em: EntityManager, neededBy: readonly Role[]): Promise<number> {
+  if (neededBy.length === 0) return 0;
+  for (let limited = 0; ;) {
+    const rows = await em.execute<object[]>(
+      `with unproven as materialized (
+         select s.id from auth_session s join user_account u on u.id = s.user_id
+          where u.roles && ?::text[] and s.second_factor is null and s.revoked_at is null
+            and not s.awaits_second_factor and s.expires_at > now()
+          order by s.id limit ${BATCH} for no key update of s)
+       update auth_session set awaits_second_factor = true
+        where id = any(array(select id from unproven)) returning 1`,
+      [arrayLiteral(neededBy)],
+    );
+    limited += rows.length;
+    if (rows.length < BATCH) return limited;
+  }
 }
 
 /** For administrators, for a user who has lost everything. Ends what was opened before. */

@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
 
 import { childEnv } from '../../../config/env.ts';
 import { ownPort } from '../../support/machine.ts';
@@ -34,7 +35,9 @@ afterAll(async () => {
   rmSync(filesDir, { recursive: true, force: true });
 });
 
-async function startApi(): Promise<{ child: ChildProcess; url: string; lines: Record<string, unknown>[] }> {
+async function startApi(
+  settings: Record<string, string> = {},
+): Promise<{ child: ChildProcess; url: string; lines: Record<string, unknown>[] }> {
   const port = await ownPort();
   const main = fileURLToPath(new URL('../../../api/main.ts', import.meta.url));
   const child = spawn(process.execPath, [main], {
@@ -49,6 +52,7 @@ async function startApi(): Promise<{ child: ChildProcess; url: string; lines: Re
       NODE_ENV: 'test',
       LOG_LEVEL: 'info',
       BASE_URL: undefined,
+      ...settings,
     }),
   });
   started.push(child);
@@ -112,3 +116,37 @@ test('two copies share an empty database, log JSON with request ids, and stop gr
   second.child.kill('SIGINT');
   expect(await other).toEqual([0, null]);
 });
+
+test('a role that needs a second factor after a restart is limited in sessions that are open', async () => {
+  const BASE_URL = 'http://cadenza.test';
+  const before = await startApi({ BASE_URL });
+  const login = await createClient(before.url).post('/auth/token', { username: 'admin', password });
+  const stopped = once(before.child, 'close');
+  expect((await createClient(before.url, login.body.access_token).get('/users')).status).toBe(200);
+  before.child.kill('SIGTERM');
+  await stopped;
+
+  const { child, url, lines } = await startApi({ BASE_URL, SECOND_FACTOR_ROLES: 'admin' });
+  const open = createClient(url, login.body.access_token);
+  expect((await open.get('/users')).status).toBe(403);
+  expect((await open.get('/users/me/second-factor')).body).toMatchObject({ required: true, awaited: true });
+  const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+  const token = { name: 'ci', scopes: ['runs:read'], expires_at };
+  expect(await open.post('/users/me/tokens', token)).toMatchObject({
+    status: 403,
+    body: { code: 'second_factor_required' },
+  });
+  const refresh = { grant_type: 'refresh_token', refresh_token: login.body.refresh_token };
+  const renewed = createClient(url, (await createClient(url).post('/auth/token', refresh)).body.access_token);
+  expect((await renewed.get('/users')).status).toBe(403);
+  expect(lines.find(({ msg }) => msg === 'sessions wait for a second factor')).toBeDefined();
+
+  const { secret } = (await renewed.post('/users/me/totp')).body;
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  expect((await renewed.post('/users/me/totp/confirm', { code })).status).toBe(200);
+  expect((await renewed.get('/users')).status).toBe(200);
+  expect((await renewed.post('/users/me/tokens', token)).status).toBe(201);
+  const ended = once(child, 'close');
+  child.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+}, 60_000);
