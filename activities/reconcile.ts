@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
 import { reconcileDeliveries } from '../domain/delivery/reconcile.ts';
 import { reportEvaluations } from '../domain/evaluations/report.ts';
+import { returnTasks } from '../domain/notifications/return-tasks.ts';
 import { failLostJobs } from '../domain/jobs/finish.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { foldRunChanges } from '../domain/runs/hours.ts';
@@ -15,6 +16,7 @@ import type { ActivityDeps } from './deps.ts';
 
 /** Of a pass. */
 const MOVE_MS = 5_000;
+const RETURN_MS = 5_000;
 
 /** Each returns how much it has done. */
 type Steps = Record<string, () => Promise<number>>;
@@ -35,6 +37,7 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
       questions: async () => (await deliverSignals(deps, await wakeLeftCalls(orm.em.fork()))).length,
       usage: () => foldUsage(orm.em.fork(), heartbeat).then(() => 0),
       evaluations: () => reportEvaluations(deps, heartbeat),
+      returns: () => returnHumanTasks(deps, heartbeat),
       schedules: async () => {
         const { started, told } = await reconcileSchedules(deps, { heartbeat });
         return started + told;
@@ -74,6 +77,18 @@ async function moveRuns({ orm }: ActivityDeps, heartbeat: () => void): Promise<n
     return performance.now() < until;
   };
   return continueMoves(() => orm.em.fork(), inTime);
+}
+
+/** Of people whose accounts have ended. */
+async function returnHumanTasks({ orm }: ActivityDeps, heartbeat: () => void): Promise<number> {
+  const until = performance.now() + RETURN_MS;
+  return returnTasks(
+    () => orm.em.fork(),
+    () => {
+      heartbeat();
+      return performance.now() < until;
+    },
+  );
 }
 
 /** By the database's clock: that of this machine may be wrong. */

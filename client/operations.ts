@@ -1463,7 +1463,7 @@ export type HumanTaskAuditEntry = {
     | 'expired'
     | 'cancelled';
   /** How it was done; `workflow`: by the run itself, by a timer or at its end. */
-  via: 'api' | 'batch' | 'link' | 'a2a' | 'workflow' | 'mcp';
+  via: 'api' | 'batch' | 'link' | 'a2a' | 'workflow' | 'mcp' | 'system';
   /** Who did it, by the name at that time; null for the run itself. */
   actor: UserReference | null;
   /** Only the role of an admin allowed it. */

@@ -92,11 +92,17 @@ export const LOG_TEXT = {
   },
   hitlCancelled: (task: string) => `${task}: no decision is needed any longer`,
   hitlClaimed: (task: string, user: string) => `${task}: ${user} claimed it`,
-  hitlReleased: (task: string, user: string) => `${task}: ${user} released it`,
+  hitlReleased: {
+    byUser: (task: string, user: string) => `${task}: ${user} released it`,
+    accountDisabled: (task: string) =>
+      `${task} is open again: the account of the person who had it was disabled`,
+  },
   hitlDelegated: {
     toUser: (task: string, user: string, recipient: string) =>
       `${task}: ${user} delegated it to ${recipient}`,
     byTransfer: (task: string, user: string) => `${task}: ${user} handed it over`,
+    accountDisabled: (task: string, user: string) =>
+      `${task} is back with ${user}: the account of the delegate was disabled`,
   },
   hitlCommented: (task: string, user: string) => `${task}: ${user} commented`,
   hitlVoted: (task: string, user: string, decision: string) => `${task}: ${user} voted ${decision}`,

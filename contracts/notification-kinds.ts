@@ -11,8 +11,12 @@ export const NOTIFICATION_KINDS = [
 ] as const;
 export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
 
-/** What happened to a task that people are told of. `expiring` has no event. */
-export type NoticeReason = 'created' | 'reminder' | 'escalated' | 'delegated' | 'commented' | 'expiring';
+/**
+ * What happened to a task that people are told of. `expiring`, `returned` (the account of the person who had
+ * it ended) and `stranded` (too few people may decide it then; for admins) have no event.
+ */
+export type NoticeReason =
+  'created' | 'reminder' | 'escalated' | 'delegated' | 'commented' | 'expiring' | 'returned' | 'stranded';
 
 /** In which form a chat takes messages. */
 export const CHAT_FORMATS = ['slack', 'teams', 'mattermost'] as const;

@@ -1974,6 +1974,15 @@ create table signing_key (
   constraint signing_key_pkey PRIMARY KEY (kid)
 );
 
+create table task_return (
+  user_id uuid not null,
+  after_id uuid,
+  due_at timestamp with time zone not null default clock_timestamp(),
+  constraint task_return_pkey PRIMARY KEY (user_id),
+  constraint task_return_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX task_return_due ON public.task_return USING btree (due_at);
+
 create table team (
   id uuid not null,
   name text not null,
@@ -2152,6 +2161,7 @@ CREATE TRIGGER user_account_deleted AFTER DELETE ON public.user_account FOR EACH
 CREATE CONSTRAINT TRIGGER user_account_keeps_admin AFTER UPDATE OF roles, status, password_hash ON public.user_account DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((('admin'::text = ANY (old.roles)) AND (old.status = 'active'::text) AND (old.password_hash IS NOT NULL) AND (NOT (('admin'::text = ANY (new.roles)) AND (new.status = 'active'::text) AND (new.password_hash IS NOT NULL))))) EXECUTE FUNCTION keep_one_administrator();
 CREATE CONSTRAINT TRIGGER user_account_keeps_admin_deleted AFTER DELETE ON public.user_account DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((('admin'::text = ANY (old.roles)) AND (old.status = 'active'::text) AND (old.password_hash IS NOT NULL))) EXECUTE FUNCTION keep_one_administrator();
 CREATE TRIGGER user_account_links AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups))) EXECUTE FUNCTION void_decision_links();
+CREATE TRIGGER user_account_tasks AFTER UPDATE OF status ON public.user_account FOR EACH ROW WHEN (((old.status = 'active'::text) AND (new.status <> 'active'::text))) EXECUTE FUNCTION return_tasks();
 
 create table user_identity (
   id uuid not null,
@@ -2397,6 +2407,7 @@ create table write_pause (
 -- function read_traced_log(p_tx xid8, p_gpos bigint, p_limit integer, p_ends text[]) returns TABLE(oldest text, tx text, gpos text, run_id uuid, type text, task text, traceparent text, visit integer)
 -- function refuse_ended_account() returns trigger
 -- function remove_run_log() returns trigger
+-- function return_tasks() returns trigger
 -- function rights_held(principal uuid) returns uuid[]
 -- function roll_budget(p_subject uuid) returns void
 -- function run_is_live(status text) returns boolean

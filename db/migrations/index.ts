@@ -99,6 +99,7 @@ import { Migration202611300200OpenStreams } from './202611300200-open-streams.ts
 import { Migration202611300201BoundHooks } from './202611300201-bound-hooks.ts';
 import { Migration202611300130TeamGroups } from './202611300130-team-groups.ts';
 import { Migration202611300120AuditTeams } from './202611300120-audit-teams.ts';
+import { Migration202611300210ReturnedTasks } from './202611300210-returned-tasks.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -198,6 +199,7 @@ export const migrations = [
   { name: '202611300201-bound-hooks', class: Migration202611300201BoundHooks },
   { name: '202611300130-team-groups', class: Migration202611300130TeamGroups },
   { name: '202611300120-audit-teams', class: Migration202611300120AuditTeams },
+  { name: '202611300210-returned-tasks', class: Migration202611300210ReturnedTasks },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

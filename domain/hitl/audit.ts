@@ -10,8 +10,11 @@ import type { HumanTask } from './human-task.ts';
 import { ownsRunOf } from './policy.ts';
 import { isUndecided } from './state-machine.ts';
 
-/** How a change was made. `workflow`: by the run itself, through a timer or its end. */
-export const AUDIT_VIA = ['api', 'batch', 'link', 'a2a', 'workflow', 'mcp'] as const;
+/**
+ * How a change was made. `workflow`: by the run itself, through a timer or its end. `system`: because the
+ * account of the person who had the task ended.
+ */
+export const AUDIT_VIA = ['api', 'batch', 'link', 'a2a', 'workflow', 'mcp', 'system'] as const;
 export type Via = (typeof AUDIT_VIA)[number];
 
 export const AUDIT_ACTIONS = [
@@ -33,7 +36,7 @@ export interface AuditEntry {
   run_id: string;
   action: AuditAction;
   via: Via;
-  /** Null for changes by the run itself. */
+  /** Null for changes by the run itself or the platform. */
   actor: { id: string; username: string } | null;
   as_admin?: boolean;
   data?: Record<string, unknown>;

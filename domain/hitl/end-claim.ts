@@ -22,7 +22,7 @@ export async function recordRelease(em: EntityManager, caller: Caller, locked: R
     action: 'released',
     type: EVENT.hitlReleased,
     discriminator: uuidv7(),
-    message: LOG_TEXT.hitlReleased(name, caller.actor.username),
+    message: LOG_TEXT.hitlReleased.byUser(name, caller.actor.username),
     data: { claimed_by },
   });
 }

@@ -102,7 +102,8 @@ function isWanted(
   const as = actsAs(reader, task);
   if (claimant !== null && claimant !== as.id) return false;
   if (as !== reader && (voters.has(reader.id) || isExcluded(reader, task))) return false;
-  return kindFor(as, { reason: 'created', data: {} }, task, voters) !== null;
+  if (kindFor(as, { reason: 'created', data: {} }, task, voters) !== null) return true;
+  return kind === 'escalation' && kindFor(as, { reason: 'stranded', data: {} }, task, voters) !== null;
 }
 
 async function readReader(em: EntityManager, id: string): Promise<Reader | null> {

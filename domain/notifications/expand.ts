@@ -112,8 +112,11 @@ async function expandOne(
   const principals = await noticePrincipals(em, notice, task);
   const limit = Math.min(PAGE, deps.maxRecipients - notice.told);
   const people = await findRecipients(em, principals, { after: notice.after_user, limit });
+  const asked = { people, limit, most: deps.maxRecipients };
   if (notice.reason === 'created' && notice.after_user === null)
-    taken.isUndecidable = await warnIfUndecidable(em, task, { people, limit, most: deps.maxRecipients });
+    taken.isUndecidable = await warnIfUndecidable(em, task, asked);
+  if (notice.reason === 'returned' && notice.after_user === null)
+    if (await warnIfUndecidable(em, task, asked, notice.id)) await addNotice(em, task.id, 'stranded');
   const told = await tell(em, deps, { notice, task, people });
   const chats = notice.after_user === null ? await tellChats(em, notice, task) : [];
   const isLast = people.length < limit || notice.told + people.length >= deps.maxRecipients;
@@ -125,6 +128,21 @@ async function expandOne(
       notice.id,
     ]);
   return [...told, ...chats];
+}
+
+/** For what has no event. In the transaction of the change. */
+export async function addNotice(
+  em: EntityManager,
+  taskId: string,
+  reason: NoticeReason,
+  data: Notice['data'] = {},
+): Promise<void> {
+  await em.execute('insert into notice (task_id, reason, data) values (?, ?, ?::json)', [
+    taskId,
+    reason,
+    JSON.stringify(data),
+  ]);
+  await em.execute(`select pg_notify('notice', '')`);
 }
 
 function remove(em: EntityManager, { id }: Notice): Promise<unknown> {
@@ -196,7 +214,7 @@ async function tell(em: EntityManager, deps: ExpandDeps, { notice, task, people 
   );
 }
 
-async function votersOf(em: EntityManager, task: HumanTask): Promise<Set<string>> {
+export async function votersOf(em: EntityManager, task: HumanTask): Promise<Set<string>> {
   if (task.quorum === null) return new Set();
   const rows = await em.execute<{ person: string }[]>(
     `select unnest(array_remove(array[voted_by, in_place_of], null)) as person from hitl_vote
@@ -238,7 +256,8 @@ function deliveriesOf(
 
 /** Chats of groups and teams that are candidates, of the workflow, and of its team. */
 async function tellChats(em: EntityManager, notice: Notice, task: HumanTask): Promise<number[]> {
-  if (notice.reason === 'commented') return [];
+  if (notice.reason === 'commented' || notice.reason === 'stranded') return [];
+  if (notice.reason === 'returned' && notice.data['changed'] === false) return [];
   const kind = CHAT_KIND[notice.reason];
   const groups = principalsNamed('group:', task.principals);
   const teams = principalsNamed('team:', task.principals).filter((word) => isUuid(word));
@@ -262,12 +281,13 @@ async function tellChats(em: EntityManager, notice: Notice, task: HumanTask): Pr
 }
 
 /** What a notice is for a chat of several people. */
-const CHAT_KIND: Record<Exclude<NoticeReason, 'commented'>, NotificationKind> = {
+const CHAT_KIND: Record<Exclude<NoticeReason, 'commented' | 'stranded'>, NotificationKind> = {
   created: 'candidate',
   delegated: 'assigned',
   reminder: 'reminder',
   escalated: 'escalation',
   expiring: 'expiring',
+  returned: 'candidate',
 };
 
 async function enqueue(

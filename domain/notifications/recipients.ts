@@ -7,7 +7,7 @@ import { ROLES, type Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { isUuid } from '../../contracts/uuid.ts';
-import { hasRole, TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
+import { hasRole, isAdmin, TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import type { HumanTask } from '../hitl/human-task.ts';
 import {
   claimantOf,
@@ -45,7 +45,10 @@ export async function noticePrincipals(
 ): Promise<string[]> {
   switch (reason) {
     case 'created':
+    case 'returned':
       return task.principals;
+    case 'stranded':
+      return ['role:admin'];
     case 'reminder':
     case 'expiring': {
       const claimant = claimantOf(task);
@@ -69,7 +72,11 @@ export function kindFor(
 ): NotificationKind | null {
   if (data['by'] === person.id) return null;
   if (reason === 'commented') return maySee(person, task) ? 'mentioned' : null;
+  // Only whether enough of them are left is of interest.
+  if (reason === 'returned' && data['changed'] === false) return null;
   const mayDecide = mayApprove(person, task) && !isExcluded(person, task);
+  if (reason === 'stranded')
+    return isAdmin(person) && mayDecide && !voters.has(person.id) ? 'escalation' : null;
   if (!isConcerned(person, task) || !mayDecide || hasDelegated(person, task) || voters.has(person.id))
     return null;
   if (reason === 'escalated') return 'escalation';

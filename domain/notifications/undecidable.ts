@@ -1,7 +1,7 @@
 /**
- * Says in the run's log that a task has opened which too few people may decide now, as after a misspelt name:
- * the run would wait, and nobody would notice. Admins, who may decide every task, do not count. How many such
- * tasks are open is counted for monitoring.
+ * Says in the run's log that too few people may decide a task now, when it opens, as after a misspelt name,
+ * or when the account of one of them ends: the run would wait, and nobody would notice. Admins, who may
+ * decide every task, do not count. How many such tasks are open is counted for monitoring.
  */
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
@@ -26,13 +26,19 @@ interface Asked {
 
 /**
  * Reads nothing more if the people who are told anyway are enough. Locks the run's row, so what locks the
- * task's comes later. @returns whether it was said
+ * task's comes later. @param after the notice of somebody who has left since the task opened @returns whether
+ * it was said
  */
-export async function warnIfUndecidable(em: EntityManager, task: HumanTask, asked: Asked): Promise<boolean> {
+export async function warnIfUndecidable(
+  em: EntityManager,
+  task: HumanTask,
+  asked: Asked,
+  after?: string,
+): Promise<boolean> {
   const needed = neededFor(task);
   if (await haveEnough(em, task, needed, asked)) return false;
   const event = serviceEvent({
-    key: `hitl:${task.id}:undecidable`,
+    key: `hitl:${task.id}:undecidable${after === undefined ? '' : `:${after}`}`,
     type: EVENT.runWarning,
     level: 'warn',
     task: task.task,

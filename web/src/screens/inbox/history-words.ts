@@ -1,5 +1,6 @@
 export const words = {
   run: 'The run',
+  system: 'Cadenza',
   actions: {
     created: 'asked',
     claimed: 'claimed it',
@@ -19,6 +20,7 @@ export const words = {
     a2a: 'over A2A',
     mcp: 'by a language model (MCP)',
     workflow: '',
+    system: 'because an account was disabled',
   },
   asAdmin: 'as admin',
 };

@@ -25,9 +25,9 @@ export function History({ id, state }: { id: string; state: string }) {
   );
 }
 
-function textOf({ actor, action, data }: HumanTaskAuditEntry): string {
+function textOf({ actor, action, via, data }: HumanTaskAuditEntry): string {
   const decision = data['decision'];
-  const who = actor === null ? words.run : actor.username;
+  const who = actor?.username ?? (via === 'system' ? words.system : words.run);
   return `${who} ${words.actions[action]}${typeof decision === 'string' ? `: ${decision}` : ''}`;
 }
 
