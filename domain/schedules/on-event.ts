@@ -235,11 +235,12 @@ async function startPart(
   const events = await eventsOf(em, id);
   const at = await nextPlace(em, workflowId);
   const senders = await sendersOf(em, id);
+  const dueSince = await lastEventAt(em, id);
   const started = await inTraceOf(events, () =>
     createScheduledRun(
       em,
       schedule,
-      { workflowId, at, cause: 'event', limits },
+      { workflowId, at, cause: 'event', dueSince, limits },
       {
         input: read(events, times.read),
         started_by: events.slice(0, NAMED_EVENTS).map((event) => event.id),
@@ -251,6 +252,16 @@ async function startPart(
   if (started.outcome === 'buffered') return null;
   await removePart(em, id);
   return started.run_id;
+}
+
+/** Since when the start has had all its events. */
+async function lastEventAt(em: EntityManager, listenerId: string): Promise<Date> {
+  const [row] = await em.execute<{ at: Date | null }[]>(
+    `select max(i.received_at) as at
+       from listener_event e join inbound_event i on i.id = e.event_id where e.listener_id = ?`,
+    [listenerId],
+  );
+  return new Date(row?.at ?? Date.now());
 }
 
 /** The run goes on with the trace of the first event; to those of the others it is linked when it ends. */

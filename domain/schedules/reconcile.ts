@@ -52,35 +52,40 @@ export async function reconcileSchedules(
 ): Promise<{ told: number; started: number }> {
   const result = { told: 0, started: 0 };
   const until = performance.now() + PASS_MS;
-  try {
-    for (const start of [...(await bufferedStarts(deps)), ...(await followingStarts(deps))]) {
+  const errors: unknown[] = [];
+  /** One schedule does not hold up the others. */
+  const forEach = async <T>(found: readonly T[], act: (one: T) => Promise<void>): Promise<void> => {
+    for (const one of found) {
+      // What is left is found again.
       if (performance.now() > until) break;
       heartbeat();
+      await act(one).catch((error: unknown) => {
+        if (error instanceof TemporalUnavailable) throw error;
+        errors.push(error);
+      });
+    }
+  };
+  try {
+    await forEach([...(await bufferedStarts(deps)), ...(await followingStarts(deps))], async (start) => {
       const started = await deps.orm.em.fork().transactional(start);
-      if (started?.outcome !== 'started' || started.run_id === null) continue;
+      if (started?.outcome !== 'started' || started.run_id === null) return;
       result.started++;
       await startRun(deps, started.run_id);
-    }
-    for (const workflowId of await schedulesThatWait(deps.orm.em.fork(), BATCH)) {
-      if (performance.now() > until) break;
-      heartbeat();
+    });
+    await forEach(await schedulesThatWait(deps.orm.em.fork(), BATCH), async (workflowId) => {
       result.started += await startAll(deps, (em) => startOldest(em, workflowId, deps.limits));
-    }
-    for (const workflowId of await waitingStarts(deps.orm.em.fork(), BATCH)) {
-      if (performance.now() > until) break;
-      heartbeat();
+    });
+    await forEach(await waitingStarts(deps.orm.em.fork(), BATCH), async (workflowId) => {
       result.started += await startAll(deps, (em) => startWaiting(em, workflowId, deps.limits));
-    }
-    for (const workflowId of await takeDue(deps.orm.em.fork())) {
-      // What is left is due again in 30 s.
-      if (performance.now() > until) break;
-      heartbeat();
+    });
+    await forEach(await takeDue(deps.orm.em.fork()), async (workflowId) => {
       await syncSchedule(deps, workflowId);
       result.told++;
-    }
+    });
   } catch (error) {
     if (!(error instanceof TemporalUnavailable)) throw error;
   }
+  if (errors.length > 0) throw new AggregateError(errors, `schedules that failed: ${errors.length}`);
   return result;
 }
 

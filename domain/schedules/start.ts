@@ -21,6 +21,10 @@ import { addWait, hasWait, takeWait } from './waits.ts';
 /** How many times of a schedule are remembered. */
 const KEPT_STARTS = 100;
 const MAX_DETAIL_LENGTH = 500;
+/** A time that cannot be started for a reason that does not pass is given up when it is this late. */
+const FAILING_SECONDS = 300;
+/** So is one that waits for a quota of runs, or for what may pass. */
+const WAITING_SECONDS = 86_400;
 export const OWNER_DISABLED = 'The owner of the workflow is disabled.';
 
 interface Wanted {
@@ -28,6 +32,8 @@ interface Wanted {
   /** The time of the schedule, which is not the moment of the start. */
   at: Date;
   cause: StartCause;
+  /** Since when it is due, if that is not its time. */
+  dueSince?: Date;
   limits: RunLimits;
 }
 
@@ -42,9 +48,10 @@ export async function startOnTime(em: EntityManager, given: Omit<Wanted, 'cause'
   if (await hasWait(em, wanted.workflowId, wanted.at)) return BUFFERED;
   const reason = reasonToSkip(schedule, wanted.at);
   if (reason !== null) return noteStart(em, wanted, reason.outcome, reason.detail);
-  if (schedule.overlap !== 'allow' && (await isBusy(em, wanted.workflowId))) {
+  const busy = schedule.overlap === 'allow' ? null : await busyWith(em, wanted.workflowId);
+  if (busy !== null) {
     if (schedule.overlap === 'skip' || schedule.buffered_at !== null)
-      return noteStart(em, wanted, 'skipped', 'An earlier run has not ended.');
+      return noteStart(em, wanted, 'skipped', busy);
     await em.execute(`update workflow_schedule set buffered_at = ? where workflow_id = ?`, [
       wanted.at,
       wanted.workflowId,
@@ -54,9 +61,10 @@ export async function startOnTime(em: EntityManager, given: Omit<Wanted, 'cause'
   return createScheduledRun(em, schedule, wanted);
 }
 
-/** An earlier run has not ended, or an earlier time waits for a quota. */
-async function isBusy(em: EntityManager, workflowId: string): Promise<boolean> {
-  return (await hasLiveRun(em, workflowId)) || (await hasWait(em, workflowId));
+/** What a time that must not overlap has to wait for; null if nothing. */
+async function busyWith(em: EntityManager, workflowId: string): Promise<string | null> {
+  if (await hasLiveRun(em, workflowId)) return 'An earlier run has not ended.';
+  return (await hasWait(em, workflowId)) ? 'An earlier time waits for a quota of runs.' : null;
 }
 
 const BUFFERED: ScheduledStart = { outcome: 'buffered', run_id: null };
@@ -72,7 +80,7 @@ export async function startBuffered(
 ): Promise<ScheduledStart | null> {
   const schedule = await readSchedule(em, workflowId, { lock: true });
   const at = schedule?.buffered_at ?? null;
-  if (schedule === null || at === null || (await isBusy(em, workflowId))) return null;
+  if (schedule === null || at === null || (await busyWith(em, workflowId)) !== null) return null;
   await em.execute(`update workflow_schedule set buffered_at = null where workflow_id = ?`, [workflowId]);
   const wanted: Wanted = { workflowId, at: new Date(at), cause: 'time', limits };
   if (schedule.times === null) return null;
@@ -134,7 +142,7 @@ function reasonToSkip(schedule: ScheduleRow, at: Date): { outcome: StartOutcome;
   if (closed !== null) return { outcome: 'skipped', detail: closed };
   // The next run of a chain is due as long as it takes.
   if (schedule.times?.kind === 'after') return null;
-  const lateSeconds = Math.round((new Date(schedule.read_at).getTime() - at.getTime()) / 1_000);
+  const lateSeconds = lateness(schedule, at);
   const { catch_up_seconds: catchUp, jitter_seconds: jitter } = schedule;
   return lateSeconds <= Math.max(catchUp, MIN_CATCH_UP_SECONDS) + jitter
     ? null
@@ -147,7 +155,10 @@ export function closedBy({ paused_at: pausedAt, owner_active: isActive }: Schedu
   return isActive ? null : OWNER_DISABLED;
 }
 
-/** A refused start is remembered with its reason, and the schedule goes on. */
+/**
+ * A refused start is remembered with its reason, and the schedule goes on. So it does after any other error
+ * that lasts: the caller repeats the start until it is given up. What a failed attempt wrote is undone.
+ */
 export async function createScheduledRun(
   em: EntityManager,
   schedule: ScheduleRow,
@@ -158,6 +169,7 @@ export async function createScheduledRun(
   // Rights to agents and workflows depend on the holder, not on roles.
   const teams: Actor['teams'] = team_id === null ? [] : [{ id: team_id, role: 'builder' }];
   const owner: Actor = { id: owner_id, username: '', roles: [], groups: [], teams };
+  await em.execute('savepoint scheduled_run');
   try {
     const workflow = await getRunnable(em, owner, wanted.workflowId);
     const { id: runId } = await runWorkflow(em, owner, workflow, input, {
@@ -168,21 +180,52 @@ export async function createScheduledRun(
     });
     return await noteStart(em, wanted, 'started', null, runId);
   } catch (error) {
+    await em.execute('rollback to savepoint scheduled_run');
+    if (wanted.cause !== 'time' && wanted.cause !== 'event') throw error;
     const isRefusal = error instanceof AppError || error instanceof Fault;
-    if (!isRefusal || (wanted.cause !== 'time' && wanted.cause !== 'event')) throw error;
-    if (isRunRefused(error)) return waitForQuota(em, schedule, wanted);
-    return noteStart(em, wanted, 'failed', reasonOf(error));
+    if (isRefusal && isRunRefused(error)) return waitForQuota(em, schedule, wanted, reasonOf(error));
+    if (isRefusal) return noteStart(em, wanted, 'failed', reasonOf(error));
+    const lateSeconds = lateness(schedule, wanted.dueSince ?? wanted.at);
+    if (lateSeconds < (mayPass(error) ? WAITING_SECONDS : FAILING_SECONDS)) throw error;
+    return noteStart(em, wanted, 'failed', `The run could not be created${codeOf(error)}.`);
   }
 }
 
-/** Nothing is lost at a quota of runs: what has to start waits until there is room. */
+function lateness({ read_at: now }: ScheduleRow, since: Date): number {
+  return Math.round((new Date(now).getTime() - since.getTime()) / 1_000);
+}
+
+/** SQLSTATE classes of lost connections, conflicts, full resources, locks, and what an operator did. */
+const PASSING = /^(08|40|53|55|57|58)/;
+
+function mayPass(error: unknown): boolean {
+  const code = sqlState(error);
+  // Codes of Node: ECONNRESET, EPIPE.
+  return code !== null && (PASSING.test(code) || /^E[A-Z]{4,}$/.test(code));
+}
+
+function sqlState(error: unknown): string | null {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
+}
+
+/** The message may have values of the run, the code has none. */
+function codeOf(error: unknown): string {
+  const code = sqlState(error);
+  return code === null ? ', by a mistake of this program' : ` (error ${code} of the database)`;
+}
+
+/** Nothing is lost at a quota of runs for a day: what has to start waits until there is room. */
 async function waitForQuota(
   em: EntityManager,
-  { times }: ScheduleRow,
+  schedule: ScheduleRow,
   wanted: Wanted,
+  reason: string,
 ): Promise<ScheduledStart> {
   // An event waits with its listener, and a time after the last run stays due.
-  if (wanted.cause === 'event' || times?.kind === 'after') return BUFFERED;
+  if (wanted.cause === 'event' || schedule.times?.kind === 'after') return BUFFERED;
+  const boundSeconds = Math.max(WAITING_SECONDS, schedule.catch_up_seconds + schedule.jitter_seconds);
+  if (lateness(schedule, wanted.at) > boundSeconds)
+    return noteStart(em, wanted, 'failed', `It waited too long for a quota of runs: ${reason}`);
   if (await addWait(em, wanted.workflowId, wanted.at)) return BUFFERED;
   return noteStart(em, wanted, 'skipped', 'Too many times of the schedule wait for a quota of runs.');
 }
