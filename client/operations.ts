@@ -2147,6 +2147,11 @@ export type NotificationChannel = {
   team_id: string | null;
   kinds: ('assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned')[];
   active: boolean;
+  /**
+   * Why it is told nothing although it is active: its owner is disabled, or may not have such
+   * a chat any more. An admin can give it another owner.
+   */
+  silent: ('owner_disabled' | 'owner_not_allowed') | null;
   last_error: string | null;
   created_at: string;
   updated_at: string;
@@ -3199,6 +3204,8 @@ export type UpdateNotificationChannelRequest = {
 export type UpdateScheduleRequest = {
   paused?: boolean;
   note?: string | null;
+  /** Moves it to another person; for admins. */
+  owner_id?: string;
   /**
    * At a time at which an earlier run of the schedule has not ended: `skip` it, start it once
    * that run has ended (`buffer_one`), or `allow` both.
@@ -4772,7 +4779,7 @@ export interface Operations {
   };
   /** Have a chat told of human tasks */
   createNotificationChannel: { body: CreateNotificationChannelRequest; answer: NotificationChannel };
-  /** Change a chat, or turn it off or on */
+  /** Change a chat, turn it off or on, or move it to another person */
   updateNotificationChannel: {
     path: {
       id: string;

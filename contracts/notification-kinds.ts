@@ -24,3 +24,7 @@ export type ChatFormat = (typeof CHAT_FORMATS)[number];
 
 /** `off`: each message by itself. */
 export const DIGESTS = ['off', 'hourly', 'daily'] as const;
+
+/** Why a chat is told nothing although it is on: the account of its owner, or a right that they have lost. */
+export const CHAT_SILENCES = ['owner_disabled', 'owner_not_allowed'] as const;
+export type ChatSilence = (typeof CHAT_SILENCES)[number];

@@ -8,7 +8,7 @@ import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, text } from '../core/flags.ts';
 import { confirm, readRecord, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
-import { ofTeam, workflowId } from '../core/names.ts';
+import { ofTeam, personId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 
@@ -117,7 +117,11 @@ const chatView: View<NotificationChannel> = {
       'tells of',
       ({ group, team_id: team, workflow_id: workflow }) => group ?? team ?? workflow ?? 'your tasks',
     ],
-    ['active', ({ active, last_error: error }) => (active ? 'yes' : `no ${error ?? ''}`)],
+    [
+      'active',
+      ({ active, silent, last_error: error }) =>
+        active ? (silent === null ? 'yes' : `yes, but ${silent}`) : `no ${error ?? ''}`,
+    ],
     ['kinds', ({ kinds }) => kinds],
   ],
   name: ({ id }) => id,
@@ -166,14 +170,20 @@ const addChat = command({
 const CHAT = argument('CHAT', 'Id from cadenza notification chats');
 
 const setChat = command({
-  brief: 'Turn a chat on or off, or rename it',
-  flags: { name: text('Its new name', 'NAME'), on: flag('Tell it again'), off: flag('Tell it nothing') },
+  brief: 'Turn a chat on or off, rename it, or move it to another person',
+  flags: {
+    name: text('Its new name', 'NAME'),
+    on: flag('Tell it again'),
+    off: flag('Tell it nothing'),
+    owner: text('The person who gets it; for admins', 'USER'),
+  },
   arguments: [CHAT],
-  run: async (cli, { name, on, off }, id) => {
+  run: async (cli, { name, on, off, owner }, id) => {
     if (on === true && off === true) throw usageError('Choose one of --on and --off.');
     const body = {
       ...(name === undefined ? {} : { name }),
       ...(on === true || off === true ? { active: on === true } : {}),
+      ...(owner === undefined ? {} : { owner_id: await personId(cli, owner) }),
     };
     if (Object.keys(body).length === 0) throw usageError('Give a flag with what changes.');
     await cli.out.record(

@@ -5,12 +5,12 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 
-import type { ChatFormat, NotificationKind } from '../../contracts/notification-kinds.ts';
+import type { ChatFormat, ChatSilence, NotificationKind } from '../../contracts/notification-kinds.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { hasTeamRole, teamsWith } from '../auth/ownership.ts';
-import { forbidden, notFound } from '../errors.ts';
+import { forbidden, invalid, notFound, type AppError } from '../errors.ts';
 import { checkQuota } from '../quotas/check.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
 import type { Encryption } from '../secrets/encryption.ts';
@@ -25,6 +25,8 @@ export interface Channel {
   team_id: string | null;
   kinds: NotificationKind[];
   active: boolean;
+  /** Null also for one that is off. */
+  silent: ChatSilence | null;
   last_error: string | null;
   created_at: Date;
   updated_at: Date;
@@ -37,23 +39,27 @@ export interface NewChannel extends Pick<
   url: string;
 }
 
-const COLUMNS = `c.id, c.owner_id, c.name, c.format, c.group_name, c.workflow_id, c.team_id,
-  to_json(c.kinds) as kinds, c.active, c.last_error, c.created_at, c.updated_at`;
-
 /** SQL: the chat `c` is told of the tasks of its owner. */
 export const OF_PERSON = `(c.group_name is null and c.workflow_id is null and c.team_id is null)`;
 
-/** SQL: the owner `o` of the chat `c` may still have it told of these tasks. */
-export const OWNER_MAY = `(o.status = 'active' and (
+/** SQL: the owner `o` of the chat `c` has the right that its kind needs. */
+const OWNER_HAS_RIGHT = `(
   ${OF_PERSON} or 'admin' = any(o.roles)
-  or exists (select from team_member m
-              where m.team_id = c.team_id and m.user_id = o.id and m.role = 'admin')
-  or exists (select from workflow w where w.id = c.workflow_id and w.holder_id = any(rights_held(o.id)))))`;
+  or exists (select from workflow w where w.id = c.workflow_id and w.holder_id = any(rights_held(o.id))))`;
+
+/** SQL: the chat `c` is told of its tasks: one of a team always, others while their owner `o` may have it. */
+export const IS_TOLD = `(c.team_id is not null or o.status = 'active' and ${OWNER_HAS_RIGHT})`;
+
+const COLUMNS = `c.id, c.owner_id, c.name, c.format, c.group_name, c.workflow_id, c.team_id,
+  to_json(c.kinds) as kinds, c.active, c.last_error, c.created_at, c.updated_at,
+  case when not c.active or ${IS_TOLD} then null
+       when o.status <> 'active' then 'owner_disabled' else 'owner_not_allowed' end as silent`;
+const FROM = 'notification_channel c join user_account o on o.id = c.owner_id';
 
 /** Oldest first: the actor's own, those of teams that they administer, and to admins everyone's. */
 export async function listChannels(em: EntityManager, actor: Actor, page: KeysetPage): Promise<Channel[]> {
   return em.execute<Channel[]>(
-    `select ${COLUMNS} from notification_channel c
+    `select ${COLUMNS} from ${FROM}
       where (c.owner_id = ? or c.team_id = any(?::uuid[]) or ?)
         and c.id > coalesce(?::uuid, '00000000-0000-0000-0000-000000000000')
       order by c.id limit ?`,
@@ -64,7 +70,7 @@ export async function listChannels(em: EntityManager, actor: Actor, page: Keyset
 /** Of its owner, of admins of its team, and of admins. @throws 404 */
 export async function getChannel(em: EntityManager, actor: Actor, id: string): Promise<Channel> {
   const [row] = await em.execute<Channel[]>(
-    `select ${COLUMNS} from notification_channel c where c.id = ? for no key update`,
+    `select ${COLUMNS} from ${FROM} where c.id = ? for no key update of c`,
     [id],
   );
   if (!row || !mayManage(actor, row)) throw notFound('notification channel');
@@ -148,6 +154,43 @@ export async function updateChannel(
   return getChannel(em, actor, id);
 }
 
+/**
+ * Gives the chat another owner, whose tasks a person's own is told of from then on. Only admins decide that:
+ * the address stays, and lets whoever reads there see the tasks.
+ * @throws 403; 422 for a person who may not have such a chat; 409 for too many
+ */
+export async function moveChannel(
+  em: EntityManager,
+  actor: Actor,
+  channel: Channel,
+  ownerId: string,
+  limits: QuotaEnv,
+): Promise<void> {
+  if (!isAdmin(actor)) throw forbidden('Only admins move chats.', 'role_required');
+  if (ownerId === channel.owner_id) return;
+  const [owner] = await em.execute<(Actor & { may: boolean })[]>(
+    `select o.id, o.username, to_json(o.roles) as roles, to_json(o.groups) as groups,
+            ${OWNER_HAS_RIGHT} or exists (select from team_member m
+              where m.team_id = c.team_id and m.user_id = o.id and m.role = 'admin') as may
+       from user_account o, notification_channel c
+      where o.id = ? and o.status = 'active' and c.id = ?`,
+    [ownerId, channel.id],
+  );
+  if (owner === undefined) throw refusedOwner('unknown_user', 'is not an active user');
+  const isOwn = channel.group_name === null && channel.workflow_id === null && channel.team_id === null;
+  if (!owner.may || (isOwn && !hasRole(owner, 'approver')))
+    throw refusedOwner('owner_not_allowed', 'may not have a chat of this kind');
+  await em.execute(
+    'update notification_channel set owner_id = ?, updated_at = clock_timestamp() where id = ?',
+    [ownerId, channel.id],
+  );
+  await checkQuota(em, limits, 'chats', ownerId);
+}
+
+function refusedOwner(code: string, message: string): AppError {
+  return invalid([{ pointer: '/owner_id', code, message }]);
+}
+
 export async function deleteChannel(em: EntityManager, { id }: Channel): Promise<void> {
   await em.execute('delete from notification_channel where id = ?', [id]);
 }
@@ -181,8 +224,7 @@ export async function openChannelUrl(
   id: string,
 ): Promise<{ url: string; format: ChatFormat } | null> {
   const [row] = await em.execute<{ url_encrypted: string; format: ChatFormat }[]>(
-    `select c.url_encrypted, c.format from notification_channel c join user_account o on o.id = c.owner_id
-      where c.id = ? and c.active and ${OWNER_MAY}`,
+    `select c.url_encrypted, c.format from ${FROM} where c.id = ? and c.active and ${IS_TOLD}`,
     [id],
   );
   return row ? { url: encryption.decrypt(row.url_encrypted, channelContext(id)), format: row.format } : null;

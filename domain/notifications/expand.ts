@@ -9,7 +9,7 @@ import type { NoticeReason, NotificationKind } from '../../contracts/notificatio
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { isUuid } from '../../contracts/uuid.ts';
-import { OWNER_MAY } from './channels.ts';
+import { IS_TOLD } from './channels.ts';
 import { findTask, type HumanTask } from '../hitl/human-task.ts';
 import { isUndecided } from '../hitl/state-machine.ts';
 import {
@@ -264,7 +264,7 @@ async function tellChats(em: EntityManager, notice: Notice, task: HumanTask): Pr
   if (task.team_id !== null) teams.push(task.team_id);
   const rows = await em.execute<{ id: string }[]>(
     `select c.id from notification_channel c join user_account o on o.id = c.owner_id
-      where c.active and ${OWNER_MAY} and ? = any(c.kinds)
+      where c.active and ${IS_TOLD} and ? = any(c.kinds)
         and (c.group_name = any(?::text[]) or c.workflow_id = ?::uuid or c.team_id = any(?::uuid[]))
       order by c.id limit ?`,
     [kind, arrayLiteral(groups), task.workflow_id, arrayLiteral(teams), PAGE],

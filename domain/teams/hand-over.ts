@@ -4,7 +4,14 @@ import { arrayLiteral } from '../../db/sql.ts';
 import { reindexSchedule } from '../schedules/listener.ts';
 
 /** What a member makes for a team, by table; its workflows besides. */
-const MADE_FOR_TEAMS = ['agent', 'file', 'delivery_target', 'inbound_hook', 'event_source'] as const;
+const MADE_FOR_TEAMS = [
+  'agent',
+  'file',
+  'delivery_target',
+  'inbound_hook',
+  'event_source',
+  'notification_channel',
+] as const;
 
 /**
  * Locks the teams of somebody, and those for which they made anything. Call it before the account is locked,

@@ -1,7 +1,7 @@
 /** Chats that are told of human tasks. */
 import * as z from 'zod';
 
-import { CHAT_FORMATS, NOTIFICATION_KINDS } from '../../../contracts/notification-kinds.ts';
+import { CHAT_FORMATS, CHAT_SILENCES, NOTIFICATION_KINDS } from '../../../contracts/notification-kinds.ts';
 import { heldBy } from '../../../domain/audit/write.ts';
 import { chatMessage } from '../../../domain/notifications/chat-messages.ts';
 import {
@@ -9,6 +9,7 @@ import {
   deleteChannel,
   getChannel,
   listChannels,
+  moveChannel,
   openChannelUrl,
   updateChannel,
   type Channel,
@@ -48,6 +49,14 @@ const channelRecord = z
     }),
     kinds: z.array(z.enum(NOTIFICATION_KINDS)),
     active: z.boolean(),
+    silent: z
+      .enum(CHAT_SILENCES)
+      .nullable()
+      .meta({
+        description:
+          'Why it is told nothing although it is active: its owner is disabled, or may not have such a ' +
+          'chat any more. An admin can give it another owner.',
+      }),
     last_error: z.string().nullable(),
     created_at: timestamp,
     updated_at: timestamp,
@@ -140,20 +149,30 @@ function updateEndpoint(deps: AppDeps): Endpoint {
     method: 'PATCH',
     path: '/notifications/channels/{id}',
     operationId: 'updateNotificationChannel',
-    summary: 'Change a chat, or turn it off or on',
+    summary: 'Change a chat, turn it off or on, or move it to another person',
     tags,
     role: 'approver',
     inTeams: true,
     params: idParams,
-    body: z.object({ name, kinds, url, active: z.boolean() }).partial(),
+    body: z
+      .object({
+        name,
+        kinds,
+        url,
+        active: z.boolean(),
+        owner_id: uuid.meta({ description: 'Moves it to another person; for admins.' }),
+      })
+      .partial(),
     record: channelRecord,
     responses: { 200: channelRecord },
-    errors: [403],
+    errors: [403, 409],
     handler: async (c) => {
       const channel = await getChannel(c.em, c.actor, c.params.id);
       checkUnlimited(c);
-      if (c.body.url !== undefined) await deps.deliveryAddresses.check(c.body.url);
-      const changed = await updateChannel(c.em, deps.encryption, c.actor, channel, c.body);
+      const { owner_id: owner, ...changes } = c.body;
+      if (changes.url !== undefined) await deps.deliveryAddresses.check(changes.url);
+      if (owner !== undefined) await moveChannel(c.em, c.actor, channel, owner, deps.env);
+      const changed = await updateChannel(c.em, deps.encryption, c.actor, channel, changes);
       return { status: 200, body: present(changed) };
     },
   });

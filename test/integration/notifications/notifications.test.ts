@@ -616,14 +616,53 @@ describe('chats', () => {
     await asAdmin.delete(`/notifications/channels/${made.body.id}`);
   });
 
-  test('of a group or a workflow are told only while their owner may set them up', async () => {
+  test('of a group or a workflow are told only while their owner may set them up, and say so', async () => {
     const boss = await app.createUser({ username: 'boss', roles: ['admin'] });
     const made = await create(await app.as(boss), { group: 'finance' });
-    expect(made.status).toBe(201);
+    expect(made).toMatchObject({ status: 201, body: { silent: null } });
     await sql(`update user_account set roles = '{approver}' where id = ?`, [boss.id]);
-    await ask({ candidates: { users: [], roles: [], groups: ['finance'] } });
+    const toGroup = { candidates: { users: [], roles: [], groups: ['finance'] } };
+    await ask(toGroup);
     await send();
     expect(chat.seen).toEqual([]);
+    expect(await listedChat(made.body.id)).toMatchObject({ active: true, silent: 'owner_not_allowed' });
+    const path = `/notifications/channels/${made.body.id}`;
+    expect((await asAdmin.patch(path, { owner_id: ann.id })).body.errors).toMatchObject([
+      { pointer: '/owner_id', code: 'owner_not_allowed' },
+    ]);
+    const admin = await app.user('admin');
+    expect((await asAdmin.patch(path, { owner_id: admin.id })).body).toMatchObject({
+      owner_id: admin.id,
+      silent: null,
+    });
+    await ask(toGroup);
+    await send();
+    expect(chat.seen).toHaveLength(1);
+    await asAdmin.delete(path);
+  });
+
+  const listedChat = async (id: string): Promise<any> =>
+    (await asAdmin.get('/notifications/channels?limit=200')).body.find(
+      (one: { id: string }) => one.id === id,
+    );
+
+  test('of a person whose account is disabled say why they are silent, and admins move them', async () => {
+    const leaver = await app.createUser({ username: 'leaver', roles: ['approver'] });
+    const made = await create(await app.as(leaver));
+    const path = `/notifications/channels/${made.body.id}`;
+    expect((await (await app.as(leaver)).patch(path, { owner_id: ann.id })).body.code).toBe('role_required');
+    await asAdmin.patch(`/users/${leaver.id}`, { status: 'disabled' });
+    expect(await listedChat(made.body.id)).toMatchObject({ silent: 'owner_disabled' });
+    expect((await asAdmin.post(`${path}/test`)).body.code).toBe('channel_off');
+    const viewer = await app.createUser({ username: 'looks-on', roles: ['viewer'] });
+    expect((await asAdmin.patch(path, { owner_id: viewer.id })).status).toBe(422);
+    expect((await asAdmin.patch(path, { owner_id: leaver.id })).body.silent).toBe('owner_disabled');
+    expect((await asAnn.patch(path, { name: 'mine' })).status).toBe(404);
+    expect((await asAdmin.patch(path, { owner_id: ann.id })).body).toMatchObject({ silent: null });
+    await ask(forAnn);
+    await send();
+    expect(chat.seen).toHaveLength(1);
+    expect((await asAnn.delete(path)).status).toBe(204);
   });
 
   /** A team of new people, viewers on the platform, with a chat that its admin has set up. */
@@ -670,7 +709,7 @@ describe('chats', () => {
     expect((await create(asLead)).body.code).toBe('role_required');
   });
 
-  test('of a team are set up and changed by its admins, and told while their owner is one', async () => {
+  test('of a team are set up and changed by its admins, and told while there is the team', async () => {
     const world = await teamWithChat('keepers');
     const { team, lead, second, asLead, asSecond, asBuilder, setRole, chatId } = world;
     expect((await create(asBuilder, { team_id: team })).body.code).toBe('role_required');
@@ -703,16 +742,19 @@ describe('chats', () => {
     const candidates = { users: [], roles: [], groups: [], teams: ['keepers'] };
     await ask({ candidates });
     await expand();
-    // What waits to be sent is not sent any more, either.
     await setRole(lead, 'builder');
-    await ask({ candidates });
-    await send();
-    expect(chat.seen).toEqual([]);
-    expect((await asSecond.post(`${path}/test`)).body.code).toBe('channel_off');
-    await setRole(lead, 'admin');
-    await ask({ candidates });
+    await asAdmin.patch(`/users/${lead.id}`, { status: 'disabled' });
     await send();
     expect(chat.seen).toHaveLength(1);
+    expect((await asSecond.get('/notifications/channels?limit=200')).body).toMatchObject([
+      { id: chatId, owner_id: lead.id, silent: null },
+    ]);
+    // Whoever leaves leaves it to an admin of the team.
+    expect((await asSecond.delete(`/teams/${team}/members/${lead.id}`)).status).toBe(204);
+    expect((await asSecond.patch(path, { name: 'ours' })).body.owner_id).toBe(second.id);
+    await ask({ candidates });
+    await send();
+    expect(chat.seen).toHaveLength(2);
     expect((await asSecond.delete(`/teams/${team}`)).status).toBe(204);
     expect(await sql('select 1 from notification_channel where id = ?', [chatId])).toEqual([]);
   });

@@ -105,7 +105,10 @@ const columns = (workflows: Workflows, reload: () => Promise<void>): Column<Noti
   { title: words.of, cell: (chat) => ofWhat(chat, workflows), minor: true },
   {
     title: words.state,
-    cell: ({ active, last_error: error }) => (active ? words.isOn : words.isOff(error)),
+    cell: ({ active, silent, last_error: error }) => {
+      if (!active) return words.isOff(error);
+      return silent === null ? words.isOn : words.isSilent[silent];
+    },
   },
   { title: words.acts, acts: true, cell: (chat) => <Acts chat={chat} reload={reload} /> },
 ];

@@ -61,6 +61,10 @@ export const words = {
   off: 'Turn off',
   state: 'State',
   isOn: 'on',
+  isSilent: {
+    owner_disabled: 'on, but told nothing: its owner is disabled',
+    owner_not_allowed: 'on, but told nothing: its owner may not have it any more',
+  },
   isOff: (error: string | null) => (error === null ? 'off' : `off: ${error}`),
   test: 'Test',
   sent: 'Sent.',
