@@ -3,6 +3,7 @@
  * and follows the order of commits. An event with a known key is ignored, so appends can be repeated. Nothing
  * follows a terminal event. Must run inside the caller's transaction.
  */
+import { loggedError } from '../../contracts/dsl-error.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared, type Value } from '../../db/prepared.ts';
 import { arrayLiteral, isNoneOf } from '../../db/sql.ts';
@@ -162,7 +163,8 @@ async function endRun(
       kind: 'child.done',
       child_run_id: run.id,
       status: end.status,
-      error: end.error ?? null,
+      // The run has the whole error; a history and its repeats need no more than a log.
+      error: end.error ? loggedError(end.error) : null,
       usage: await usageOfTree(em, run.id),
     });
     if (id !== null) signals.push(id);

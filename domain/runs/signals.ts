@@ -70,7 +70,7 @@ export async function readSignals(em: EntityManager, ids: string[]): Promise<Ope
   return rows.map(toOpenSignal);
 }
 
-/** Of the signals that are repeated at once: that of a child's end has the child's whole error. */
+/** Of the signals that are repeated at once: events that a run has taken may be large. */
 const MAX_PAYLOAD_BYTES = 16 * 1024 * 1024;
 
 /**

@@ -329,3 +329,23 @@ describe('retrying a run with child runs', () => {
     expect((await childrenOf(run['id'])).map(({ retry_of }) => retry_of)).toEqual([null, null]);
   });
 });
+
+test('a parent gets the beginning of a long error of its child, whose record has the whole', async () => {
+  const detail = 'd'.repeat(100_000);
+  const error = { type: 'https://example.com/broken', status: 500, title: 'Broken', detail };
+  const breaks = await workflow([{ breaks: { raise: { error } } }]);
+  const parent = await startRun(builder, {
+    do: [
+      {
+        attempt: {
+          try: [{ sub: { run: { workflow: breaks } } }],
+          catch: { as: 'problem', do: [{ keep: { set: { detail: '${ $problem.detail }' } } }] },
+        },
+      },
+    ],
+  });
+  const ended = await endOf(builder, parent);
+  expect(ended).toMatchObject({ status: 'completed', output: { detail: `${'d'.repeat(8_192)}…` } });
+  const [child] = await childrenOf(parent['id']);
+  expect((await runOf(child?.['id'])).error.detail).toBe(detail);
+});
