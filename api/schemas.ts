@@ -25,6 +25,10 @@ export function text(limits: { min?: number; max?: number } = {}) {
 }
 
 export const uuid = z.guid().meta({ format: 'uuid' });
+/** In changes of what a person or a team holds. */
+export const newOwner = uuid.optional().meta({
+  description: 'Gives it to this person, with the secrets that it reads; for administrators.',
+});
 /** RFC 3339, UTC. */
 export const timestamp = z.iso.datetime();
 /** A user in a query. */

@@ -3116,6 +3116,8 @@ export type UpdateAgentRequest = {
   limits?: AgentLimitsPatch | null;
   budget?: BudgetPatch | null;
   team_id?: string | null;
+  /** Gives it to this person, with the secrets that it reads; for administrators. */
+  owner_id?: string;
 };
 export type UpdateAgentSkillRequest = {
   name?: string;
@@ -3148,6 +3150,8 @@ export type UpdateFileRequest = {
   name?: string;
   visibility?: 'private' | 'public';
   team_id?: string | null;
+  /** Gives it to this person, with the secrets that it reads; for administrators. */
+  owner_id?: string;
 };
 export type UpdateHookRequest = {
   name?: string;
@@ -3200,12 +3204,12 @@ export type UpdateNotificationChannelRequest = {
   /** The address that the chat gave; it is never shown again. */
   url?: string;
   active?: boolean;
+  /** Moves it to another person; for admins. */
+  owner_id?: string;
 };
 export type UpdateScheduleRequest = {
   paused?: boolean;
   note?: string | null;
-  /** Moves it to another person; for admins. */
-  owner_id?: string;
   /**
    * At a time at which an earlier run of the schedule has not ended: `skip` it, start it once
    * that run has ended (`buffer_one`), or `allow` both.
@@ -3261,6 +3265,8 @@ export type UpdateWorkflowRequest = {
   tags?: string[] | null;
   budget?: BudgetPatch | null;
   team_id?: string | null;
+  /** Gives it to this person, with the secrets that it reads; for administrators. */
+  owner_id?: string;
   runners?: Runners | null;
 };
 export type UploadFileFormDataRequest = {
@@ -4318,7 +4324,7 @@ export interface Operations {
     };
     answer: Blob;
   };
-  /** Rename a file, change its visibility, or give it to a team */
+  /** Rename a file, change its visibility, or give it to a team or another person */
   updateFile: {
     path: {
       id: string;

@@ -22,6 +22,9 @@ const PERSON = argument('USER', 'Id or username', 'person');
 const GROUP = argument('GROUP', 'Such as corp:finance: of the issuer corp; without a colon a local one');
 const KINDS = ['agent', 'workflow', 'file', 'webhook', 'hook', 'event-source'] as const;
 
+/** What admins give to another person. */
+const OF_PERSONS = ['agent', 'workflow', 'file'] as const;
+
 const teamView: View<Team> = {
   columns: [
     ['name', ({ name }) => name],
@@ -196,17 +199,25 @@ const removeGroup = command({
 });
 
 const move = command({
-  brief: 'Give a record to a team, or without one to yourself',
+  brief: 'Give a record to a team, without one to yourself, or as an admin to another person',
   details: 'Versions, revisions, runs and deliveries move along. The secrets that it reads are copied.',
+  flags: { owner: text(`The person who gets it, for admins: ${OF_PERSONS.join(', ')}`, 'USER') },
   arguments: [
     argument('KIND', `One of ${KINDS.join(', ')}`),
     argument('RECORD', 'Id; of agents and workflows also the name'),
     optional('TEAM', 'Id or name of a team'),
   ],
-  run: async (cli, _flags, kind, given, team) => {
+  run: async (cli, { owner }, kind, given, team) => {
     const known = KINDS.find((one) => one === kind);
     if (known === undefined) throw usageError(`${kind} is none of ${KINDS.join(', ')}.`);
-    await moveRecord(cli, known, given, team === undefined ? null : await teamId(cli, team));
+    if (owner !== undefined) {
+      const ofPerson = OF_PERSONS.find((one) => one === kind);
+      if (ofPerson === undefined) throw usageError(`--owner is for ${OF_PERSONS.join(', ')}.`);
+      if (team !== undefined) throw usageError('Give a TEAM or --owner.');
+      await moveRecord(cli, ofPerson, given, { owner_id: await personId(cli, owner) });
+      return cli.say(`The ${kind} is ${owner}'s now.`);
+    }
+    await moveRecord(cli, known, given, { team_id: team === undefined ? null : await teamId(cli, team) });
     cli.say(team === undefined ? `The ${kind} is yours now.` : `The ${kind} is of team ${team} now.`);
   },
 });
@@ -215,10 +226,9 @@ async function moveRecord(
   cli: Cli,
   kind: (typeof KINDS)[number],
   given: string,
-  team: string | null,
+  body: { team_id?: string | null; owner_id?: string },
 ): Promise<void> {
   const { client, out, signal } = cli;
-  const body = { team_id: team };
   switch (kind) {
     case 'agent': {
       const path = { id: await agentId(cli, given) };

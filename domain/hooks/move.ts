@@ -17,7 +17,7 @@ export async function moveHook(
   actor: Actor,
   { hook, fields, team }: { hook: Hook; fields: HookFields; team: string | null },
 ): Promise<Hook> {
-  const moved = await moveObject(em, actor, 'inbound_hook', hook, team);
+  const moved = await moveObject(em, actor, 'inbound_hook', hook, { team });
   const wanted = new Set([fields.secret, fields.former_secret]);
   const before = [hook.secret, hook.former_secret].filter((name) => name !== null);
   const names = before.filter((name) => wanted.has(name));

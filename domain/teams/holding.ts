@@ -4,7 +4,7 @@ import type { Role } from '../../contracts/roles.ts';
 import type { AuditChange } from '../audit/write.ts';
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { hasTeamRole, mayMove, type Held } from '../auth/ownership.ts';
-import { conflict, forbidden, invalid, notFound } from '../errors.ts';
+import { conflict, forbidden, invalid, notFound, type AppError } from '../errors.ts';
 import { boundSecretsOf } from '../registry/definition-secrets.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { putSecret, resolveSecret } from '../secrets/service.ts';
@@ -80,31 +80,69 @@ export async function checkMove(
   return team;
 }
 
+/** Where an object goes. */
+export interface Destination {
+  /** Null: to a person. */
+  team: string | null;
+  /** The person, if an administrator has named one; else it is the actor. */
+  owner?: string | undefined;
+}
+
+/**
+ * Where a request moves the object to, by its `team_id` and `owner_id`; null if it stays where it is. Only
+ * administrators give it to another person, because that person gets its secrets. @throws 403, 422
+ */
+export async function destinationOf(
+  em: EntityManager,
+  actor: Actor,
+  object: Held,
+  { team_id: team, owner_id: owner }: { team_id?: string | null | undefined; owner_id?: string | undefined },
+): Promise<Destination | null> {
+  if (owner === undefined) return team === undefined || team === (object.team_id ?? null) ? null : { team };
+  if (!isAdmin(actor)) throw forbidden('Only administrators give this to another person.', 'role_required');
+  if (team !== undefined && team !== null) {
+    const message = 'is for a move to a person, and team_id for one to a team';
+    throw invalid([{ pointer: '/owner_id', code: 'team_and_owner', message }]);
+  }
+  if (!object.team_id && owner === object.owner_id) return null;
+  const [person] = await em.execute<{ roles: Role[] }[]>(
+    `select to_json(roles) as roles from user_account where id = ? and status = 'active' for key share`,
+    [owner],
+  );
+  if (!person) throw refusedOwner('unknown_user', 'is not an active user');
+  if (!hasRole(person, 'builder')) throw refusedOwner('cannot_own', 'needs the role builder for it');
+  return { team: null, owner };
+}
+
+function refusedOwner(code: string, message: string): AppError {
+  return invalid([{ pointer: '/owner_id', code, message }]);
+}
+
 type Moved = { owner_id: string; team_id: string | null; holder_id: string };
 type MovableTable = 'agent' | 'workflow' | 'file' | 'delivery_target' | 'inbound_hook' | 'event_source';
 
 /**
- * Gives an object, whose row is locked, to a team, or with null to the actor, together with its history. A
- * member of the new team stays its owner. @throws 403 for those who may not move it, 422 for an unknown team
+ * Gives an object, whose row is locked, to a team or a person, together with its history. A member of the new
+ * team stays its owner. @throws 403 for those who may not move it, 422 for an unknown team
  */
 export async function moveObject(
   em: EntityManager,
   actor: Actor,
   table: MovableTable,
   object: Movable,
-  teamId: string | null,
+  { team, owner }: Destination,
 ): Promise<Moved> {
-  return giveTo(em, actor, table, object, await checkMove(em, actor, object, teamId));
+  return giveTo(em, actor, table, object, await checkMove(em, actor, object, team), { owner });
 }
 
-/** `moveObject` after `checkMove`, which has given the team. `more`: columns that change with its holder. */
+/** `moveObject` after `checkMove`, which has given the team. `source` is a column that changes with it. */
 export async function giveTo(
   em: EntityManager,
   actor: Actor,
   table: MovableTable,
   object: Movable,
   team: string | null,
-  more: { source?: string } = {},
+  { owner: named, ...more }: { owner?: string | undefined; source?: string } = {},
 ): Promise<Moved> {
   const [kept] =
     team === null
@@ -113,7 +151,7 @@ export async function giveTo(
           team,
           object.owner_id,
         ]);
-  const owner = kept === undefined ? actor.id : object.owner_id;
+  const owner = kept === undefined ? (named ?? actor.id) : object.owner_id;
   const changed = { team_id: team, owner_id: owner, ...more };
   const columns = Object.keys(changed).map((column) => `${column} = ?`);
   await em.execute(`update ${table} set ${columns.join(', ')} where id = ?`, [

@@ -49,8 +49,9 @@ const CLEARED: Partial<AgentFields> = {
 };
 
 export function patchOf(body: z.output<typeof agentPatch>, agent: Agent): AgentPatch {
-  const { configuration, input_schema, output_schema, authentication_config, budget, limits, ...given } =
-    body;
+  const { configuration, input_schema, output_schema, authentication_config, budget, limits, ...more } = body;
+  // A move has been made before.
+  const { owner_id: _, ...given } = more;
   const fields = Object.fromEntries(
     Object.entries({ ...given }).flatMap(([key, value]) => {
       if (value === undefined) return [];

@@ -5,6 +5,7 @@ import { boundBy, rebindAgents } from '../../../domain/secrets/unbind.ts';
 import {
   bindsByName,
   copySecrets,
+  destinationOf,
   moveObject,
   secretsOfAgent,
   teamFor,
@@ -131,7 +132,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
         if (c.ctx.get('if-match'))
           checkIfMatch(c.ctx, tagOf(presentAgent(c.actor, await stateOf(c.em, agent))));
         const { version } = agent;
-        await moveIfAsked(deps, c, agent, c.body.team_id);
+        await moveIfAsked(deps, c, agent, c.body);
         c.count(savingMs(c.body));
         const state = await updateAgent(c.em, encryption, c.actor, agent, patchOf(c.body, agent));
         const { configuration, input_schema: input, output_schema: output } = c.body;
@@ -197,21 +198,22 @@ function tagOf(record: Record<string, unknown>): string {
   return etag(JSON.stringify({ ...record, ...live }));
 }
 
-/** Moves the agent with its secrets, if the request names another team. */
+/** Moves the agent with its secrets, if the request names another team or person. */
 async function moveIfAsked(
   { encryption }: Pick<AppDeps, 'encryption'>,
   { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
   agent: Agent,
-  team: string | null | undefined,
+  asked: Pick<z.output<typeof agentPatch>, 'team_id' | 'owner_id'>,
 ): Promise<void> {
-  if (team === undefined || team === (agent.team_id ?? null)) return;
+  const to = await destinationOf(em, actor, agent, asked);
+  if (to === null) return;
   const from = holderOf(agent);
   const names = await secretsOfAgent(em, agent.id);
   const object = { ...agent, team_id: agent.team_id ?? null };
-  const moved = await moveObject(em, actor, 'agent', object, team);
+  const moved = await moveObject(em, actor, 'agent', object, to);
   Object.assign(agent, moved);
   const handed = await copySecrets(em, encryption, { from, to: moved.holder_id, names });
-  if (!bindsByName(actor, object, team)) await rebindAgents(em, [agent.id], boundBy(handed));
+  if (!bindsByName(actor, object, to.team)) await rebindAgents(em, [agent.id], boundBy(handed));
 }
 
 function answerWith(actor: Actor, state: AgentState): EndpointResponse {

@@ -9,7 +9,7 @@ import {
 } from '../../../contracts/agent-types.ts';
 import { agentLimitsPatch, agentLimitsSchema } from '../../../contracts/agent-limits.ts';
 import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
-import { httpUrl, jsonObject, text, uuid } from '../../schemas.ts';
+import { httpUrl, jsonObject, newOwner, text, uuid } from '../../schemas.ts';
 
 /** Semantic Versioning 2.0.0: the expression that the standard suggests. */
 const SEMVER = new RegExp(
@@ -115,6 +115,7 @@ export const agentPatch = z.object({
   ...optionalFields,
   budget: budgetPatch.nullish(),
   team_id: uuid.nullish(),
+  owner_id: newOwner,
   limits: agentLimitsPatch.nullish(),
 });
 

@@ -22,7 +22,7 @@ import {
   type Upload,
 } from '../../../domain/files/service.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
-import { moveObject } from '../../../domain/teams/holding.ts';
+import { destinationOf, moveObject } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch } from '../../conditional.ts';
 import {
@@ -36,7 +36,7 @@ import { unauthorized } from '../../middleware/auth.ts';
 import { identifyAgain } from '../../middleware/identify-again.ts';
 import { claimKey, idempotencyScope, storeAnswer } from '../../middleware/idempotency.ts';
 import { byId, readPage } from '../../paging.ts';
-import { idParams, pageQuery, uuid } from '../../schemas.ts';
+import { idParams, newOwner, pageQuery, uuid } from '../../schemas.ts';
 import { contentTag, sendContent } from './content.ts';
 import { fileLinkRecord, fileRecord, presentFile, visibility } from './presenter.ts';
 import { fileName as name, purposeOf, uploadQuery, type Purpose } from './purpose.ts';
@@ -158,7 +158,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       method: 'PATCH',
       path: '/files/{id}',
       operationId: 'updateFile',
-      summary: 'Rename a file, change its visibility, or give it to a team',
+      summary: 'Rename a file, change its visibility, or give it to a team or another person',
       tags,
       role: 'viewer',
       clientRole: 'builder',
@@ -167,22 +167,23 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         name: name.optional(),
         visibility: visibility.optional(),
         team_id: uuid.nullish(),
+        owner_id: newOwner,
       }),
       record: fileRecord,
       responses: { 200: fileRecord },
       handler: async (c) => {
         const file = await getFileForChange(c.em, c.actor, c.params.id);
-        const { team_id: team, ...changes } = c.body;
+        const { team_id, owner_id, ...changes } = c.body;
         const object = { ...file, team_id: file.team_id ?? null };
-        const moves = team !== undefined && team !== object.team_id;
-        if (file.attached && (moves || changes.visibility === 'public'))
+        const to = await destinationOf(c.em, c.actor, object, { team_id, owner_id });
+        if (file.attached && (to !== null || changes.visibility === 'public'))
           throw conflict('file_attached', "The file is for a run alone: it stays private, and its owner's.");
-        if (moves) Object.assign(file, await moveObject(c.em, c.actor, 'file', object, team));
+        if (to !== null) Object.assign(file, await moveObject(c.em, c.actor, 'file', object, to));
         await updateFile(c.em, file, changes);
-        if (moves) {
+        if (to !== null) {
           // In the order of uploads.
           for (const quota of ['stored_bytes', 'files'] as const)
-            await checkQuota(c.em, deps.env, quota, team ?? file.owner_id, { isMoved: true });
+            await checkQuota(c.em, deps.env, quota, to.team ?? file.owner_id, { isMoved: true });
         }
         return { status: 200, body: presentFile(file) };
       },

@@ -190,7 +190,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         const { types: wanted, team_id: team, ...changes } = c.body;
         if (changes.url !== undefined) await deps.deliveryAddresses.check(changes.url);
         if (team !== undefined && team !== webhook.team_id) {
-          const moved = await moveObject(c.em, c.actor, 'delivery_target', webhook, team);
+          const moved = await moveObject(c.em, c.actor, 'delivery_target', webhook, { team });
           c.audit.note(moveNote(webhook, moved));
           await checkQuota(c.em, deps.env, 'webhooks', moved.holder_id, { isMoved: true });
         }

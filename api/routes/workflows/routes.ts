@@ -4,6 +4,7 @@ import { hasRoleInSomeTeam, holderOf } from '../../../domain/auth/ownership.ts';
 import {
   bindsByName,
   copySecrets,
+  destinationOf,
   moveObject,
   secretsOfWorkflow,
   teamFor,
@@ -38,6 +39,7 @@ import {
 import { checkRevisionLimit, checkSecretLimit } from '../../../domain/limits.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
 import { timesOf } from '../../../language/definition/schedule.ts';
+import { touchSchedule } from '../../../domain/schedules/state.ts';
 import { tellTemporal } from '../../../domain/schedules/reconcile.ts';
 import { writeYaml } from '../../../language/yaml/write-yaml.ts';
 import type { AppDeps } from '../../deps.ts';
@@ -56,7 +58,7 @@ import {
 } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
-import { flag, idParams, jsonObject, pageQuery, uuid } from '../../schemas.ts';
+import { flag, idParams, jsonObject, newOwner, pageQuery, uuid } from '../../schemas.ts';
 import { writtenDefinition, type YamlBody } from '../../yaml-body.ts';
 import { newWorkflow, runners, workflowFields } from '../new-workflow.ts';
 import {
@@ -94,6 +96,7 @@ const workflowPatch = z.object({
   tags: tagList.nullish(),
   budget: budgetPatch.nullish(),
   team_id: uuid.nullish(),
+  owner_id: newOwner,
   runners: runners.nullish(),
 });
 
@@ -261,7 +264,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         checkIfMatch(c.ctx, tagOf(before));
         const { definition: changed, ...fields } = c.body;
         const { revision } = before.workflow;
-        const state = await moveIfAsked(deps, c, before, fields.team_id);
+        const state = await moveIfAsked(deps, c, before, fields);
         const patch = {
           ...(fields.name === undefined ? {} : { name: fields.name }),
           ...(fields.description === undefined ? {} : { description: fields.description }),
@@ -419,27 +422,30 @@ function mergedRunners(before: Runners, given: Runners | null): Runners {
   return given === null ? {} : { ...before, ...given };
 }
 
-/** Moves the workflow with its secrets, if the request names another team. */
+/** Moves the workflow with its secrets, if the request names another team or person. */
 async function moveIfAsked(
   { encryption, env }: Pick<AppDeps, 'encryption' | 'env'>,
   { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
   state: WorkflowState,
-  team: string | null | undefined,
+  asked: Pick<z.output<typeof workflowPatch>, 'team_id' | 'owner_id'>,
 ): Promise<WorkflowState> {
   const { workflow, revision } = state;
-  if (team === undefined || team === (workflow.team_id ?? null)) return state;
+  const to = await destinationOf(em, actor, workflow, asked);
+  if (to === null) return state;
   const from = holderOf(workflow);
   const names = await secretsOfWorkflow(em, workflow.id);
   const object = { ...workflow, team_id: workflow.team_id ?? null };
-  const moved = await moveObject(em, actor, 'workflow', object, team);
+  const moved = await moveObject(em, actor, 'workflow', object, to);
   Object.assign(workflow, moved);
   const handed = await copySecrets(em, encryption, { from, to: moved.holder_id, names });
-  if (!bindsByName(actor, object, team)) {
+  if (!bindsByName(actor, object, to.team)) {
     await unbindRevisions(em, [workflow.id], handed);
     await showUnbound(em, actor, [workflow.id], handed);
   }
-  if (timesOf(revision.definition) !== null)
+  if (timesOf(revision.definition) !== null) {
     await checkQuota(em, env, 'schedules', moved.holder_id, { isMoved: true });
+    await touchSchedule(em, workflow.id);
+  }
   await checkSecretLimit(em, env, moved.holder_id);
   return { workflow, revision: await getRevision(em, workflow, workflow.revision) };
 }

@@ -413,6 +413,10 @@ test('what moves to a team is printed, and a flag without effect is refused at o
   expect([moved.stdout, moved.stderr]).toEqual([`${body.id}\n`, expect.stringContaining('of team movers')]);
   const back = await cli.run(['team', 'move', 'workflow', 'mover']);
   expect(back.json()).toMatchObject({ id: body.id, team_id: null });
+  const given = await admin.run(['team', 'move', 'workflow', body.id, '--owner', username, '--jq', '.id']);
+  expect([given.exitCode, given.stderr]).toEqual([0, expect.stringContaining(`${username}'s now`)]);
+  const kind = await admin.run(['team', 'move', 'webhook', body.id, '--owner', username]);
+  expect([kind.exitCode, kind.stderr]).toEqual([2, expect.stringContaining('agent, workflow, file')]);
   const receivers = [
     ['webhook', '/webhooks', { url: 'https://mover.example.com' }],
     ['event-source', '/event-sources', { source: '/mover' }],
