@@ -20,6 +20,8 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 A2A_GRPC_PORT=50051
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY . .
 COPY --from=console /app/web/dist ./web/dist
+# Where a volume for backups may be mounted, which takes over the owner.
+RUN mkdir /backups && chown node:node /backups
 USER node
 EXPOSE 3000 50051
 ENTRYPOINT ["sh", "/app/docker/entrypoint.sh"]

@@ -9,6 +9,7 @@ import { RUN_STATUSES } from '../contracts/run-events.ts';
 import type { Logger } from '../config/logger.ts';
 import type { WatchedCertificate } from '../config/temporal-connection.ts';
 import type { Orm, PoolState } from '../db/orm.ts';
+import type { Backups } from '../domain/operations/backups.ts';
 import { readFigures, type Figures } from '../domain/operations/figures.ts';
 import { dayText } from './day-metrics.ts';
 
@@ -158,6 +159,23 @@ const AGES: readonly [name: string, help: string, ageIn: (figures: Figures) => n
   ],
 ];
 
+/** Each is missing if there is no such backup. */
+const OF_BACKUPS: readonly [
+  name: string,
+  help: string,
+  figureIn: (backups: Backups) => number | undefined,
+][] = [
+  [
+    'backup_age_seconds',
+    'Time since the last complete backup of `cadenza server backup` began',
+    ({ complete }) => complete?.ageSeconds,
+  ],
+  ['backup_bytes', 'Size of the last complete backup', ({ complete }) => complete?.bytes],
+  ['backup_duration_seconds', 'How long the last complete backup took', ({ complete }) => complete?.seconds],
+  ['backup_failure_age_seconds', 'Time since a backup has failed', ({ failed }) => failed?.ageSeconds],
+  ['backup_failures', 'Backups that failed since the last complete one', ({ failures }) => failures],
+];
+
 function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name: `cadenza_${name}`, help, labelNames, registers });
@@ -178,11 +196,18 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
     ['status'],
   );
   const ages = AGES.map(([name, help, ageIn]) => ({ metric: gauge(name, help), ageIn }));
+  const ofBackups = OF_BACKUPS.map(([name, help, figureIn]) => ({ metric: gauge(name, help), figureIn }));
   const labelled = [runs, humanTasks, deliveries];
   const stuck = gauge('runs_stuck', 'Stuck runs, whose workflow tasks fail repeatedly');
   const circuits = gauge('agent_circuits_open', 'Agents whose circuit breaker is open or half open');
   const ofTasks = [overdue, undecidable];
-  const single = [stuck, circuits, ...ofTasks, ...ages.map(({ metric }) => metric)];
+  const single = [
+    stuck,
+    circuits,
+    ...ofTasks,
+    ...ages.map(({ metric }) => metric),
+    ...ofBackups.map(({ metric }) => metric),
+  ];
   return (figures) => {
     up.set(figures ? 1 : 0);
     for (const metric of labelled) metric.reset();
@@ -197,6 +222,10 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
     undecidable.set(figures.humanTasksUndecidable);
     for (const [status, count] of Object.entries(figures.deliveries)) deliveries.set({ status }, count);
     for (const { metric, ageIn } of ages) metric.set(ageIn(figures));
+    for (const { metric, figureIn } of ofBackups) {
+      const figure = figureIn(figures.backups);
+      if (figure !== undefined) metric.set(figure);
+    }
   };
 }
 

@@ -296,6 +296,7 @@ export const LISTED = [
     name: 'server',
     usage: [
       'cadenza server backup',
+      'verify-backup',
       'restore',
       'pause',
       'resume',

@@ -529,6 +529,31 @@ export type BackfilledStart = {
   outcome: 'started' | 'skipped' | 'missed' | 'failed';
   run_id: string | null;
 };
+export type Backups = {
+  /** The newest that is complete. */
+  complete: {
+    /** The folder, on the machine that took it. */
+    place: string;
+    started_at: string;
+    /** How long it took. */
+    seconds: number;
+    /** Of the whole folder. */
+    bytes: number;
+  } | null;
+  /** The newest attempt that failed. */
+  failed: {
+    /** The folder, on the machine that took it. */
+    place: string;
+    ended_at: string;
+    error: string;
+  } | null;
+  /** Attempts that failed since the last complete one. */
+  failures: number;
+  /** Null unless a backup is being taken. */
+  running_since: string | null;
+  /** What is wrong: there is none, it is old, or attempts fail. Null: nothing. */
+  warning: string | null;
+};
 export type Budget = {
   max_cost_usd?: number | null;
   /** Input and output tokens together. */
@@ -4061,6 +4086,8 @@ export interface Operations {
   getUserInfo: { answer: UserInfo };
   /** Get who the user of an OpenID Connect session is, by POST */
   postUserInfo: { body?: NoFields; answer: UserInfo };
+  /** Get the last complete backup and the last one that failed */
+  getLatestBackups: { answer: Backups };
   /**
    * List the budgets of what the caller and their teams hold, and of their runs; admins see
    * all
@@ -5954,6 +5981,7 @@ export const OPERATIONS = {
   createToken: { method: 'POST', path: '/auth/token', role: 'public' },
   getUserInfo: { method: 'GET', path: '/auth/userinfo', role: 'viewer' },
   postUserInfo: { method: 'POST', path: '/auth/userinfo', role: 'viewer' },
+  getLatestBackups: { method: 'GET', path: '/backups/latest', role: 'admin' },
   listBudgets: { method: 'GET', path: '/budgets', role: 'viewer' },
   getBudget: { method: 'GET', path: '/budgets/{id}', role: 'viewer' },
   raiseBudget: { method: 'POST', path: '/budgets/{id}/raise', role: 'builder' },

@@ -36,6 +36,24 @@ export function quota(standard: number, { least = 1, most = 1e15 }: { least?: nu
     .default(standard);
 }
 
+const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
+
+/** A time such as `30m`, `6h` or `1d`, in seconds. */
+export function interval() {
+  return z
+    .string()
+    .regex(/^[1-9]\d{0,3}[mhd]$/, 'must be a time such as 30m, 6h or 1d')
+    .transform((value) => Number(value.slice(0, -1)) * (SECONDS[value.slice(-1)] ?? 1));
+}
+
+/** A time of the day such as `02:30`, in seconds after midnight. */
+export function timeOfDay() {
+  return z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of the day (UTC) such as 02:30')
+    .transform((value) => Number(value.slice(0, 2)) * 3_600 + Number(value.slice(3)) * 60);
+}
+
 /** A token that replaces a login, so it must be hard to guess. */
 export function capability() {
   return z

@@ -15,6 +15,7 @@ import {
   encryptionKeys,
   hostMap,
   hostOrNetwork,
+  interval,
   list,
   mcpCommands,
   oauthClientName,
@@ -23,6 +24,7 @@ import {
   quota,
   secondFactorClaim,
   switchOn,
+  timeOfDay,
   traceUrl,
   TRACE_SAMPLERS,
   temporalName,
@@ -239,6 +241,11 @@ const schema = z.object({
   NOTIFY_MAX_RECIPIENTS: z.coerce.number().int().min(1).max(100_000).default(1_000),
   USER_MAX_NOTIFICATION_CHANNELS: quota(20),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
+  BACKUP_EVERY: interval().optional(),
+  BACKUP_AT: timeOfDay().optional(),
+  BACKUP_DIR: dataFolder().optional(),
+  BACKUP_KEEP: z.coerce.number().int().min(1).max(10_000).optional(),
+  BACKUP_KEEP_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
 
   OIDC_ISSUER: z
     .url({ protocol: /^https?$/, error: 'must be a URL such as https://id.example.com' })
@@ -277,6 +284,7 @@ export type ServerEnv = Env & { DATABASE_URL: string; TEMPORAL_ADDRESS: string }
 
 /** Pairs of variables: if the first is set, the second is required. */
 const REQUIRED_TOGETHER = [
+  ['BACKUP_AT', 'BACKUP_EVERY'],
   ['OIDC_ISSUER', 'OIDC_CLIENT_ID'],
   ['OIDC_CLIENT_ID', 'OIDC_ISSUER'],
   ['TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'],

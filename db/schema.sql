@@ -417,6 +417,21 @@ CREATE TRIGGER auth_session_changed AFTER UPDATE ON public.auth_session FOR EACH
 CREATE TRIGGER auth_session_deleted AFTER DELETE ON public.auth_session FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_session_user_id_not_ended BEFORE INSERT ON public.auth_session FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
 
+create table backup (
+  id uuid not null,
+  status text not null,
+  place text not null,
+  started_at timestamp with time zone not null default clock_timestamp(),
+  ended_at timestamp with time zone,
+  leased_until timestamp with time zone,
+  bytes bigint,
+  error text,
+  constraint backup_pkey PRIMARY KEY (id),
+  constraint backup_status_check CHECK ((status = ANY (ARRAY['running'::text, 'complete'::text, 'failed'::text])))
+);
+CREATE UNIQUE INDEX backup_running ON public.backup USING btree (status) WHERE (status = 'running'::text);
+CREATE INDEX backup_started_at ON public.backup USING btree (started_at);
+
 create table budget (
   subject_id uuid not null,
   subject text not null,

@@ -38,7 +38,7 @@ export class InstanceRuns extends Error {}
 
 const LOCK_ROLE = 'npm start';
 /** Clients end first, while their servers still run, so that they can finish. */
-const clients = ['api', 'worker', 'migrate'];
+const clients = ['api', 'worker', 'migrate', 'backups'];
 const TAKEOVER_MS = 10_000;
 
 /** Claims the data folder, even from a dead instance. @throws InstanceRuns if a live instance has it */

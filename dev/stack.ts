@@ -27,9 +27,9 @@ import { waitForPolls } from './worker-polls.ts';
 
 /**
  * Programs that Node runs. `migrate` exits with 0. The others serve, log JSON, and on SIGTERM drain and exit
- * with 0.
+ * with 0. `backups` runs only with a timetable (BACKUP_EVERY).
  */
-export type Programs = { migrate: string; api: string; worker: string };
+export type Programs = { migrate: string; api: string; worker: string; backups: string };
 
 export type Stack = {
   baseUrl: string;
@@ -103,7 +103,7 @@ export function startStack(env: Env, programs: Programs, print: (line: string) =
   const stop = () =>
     (stopped ??= (async () => {
       aborting.abort(new Error('stopped'));
-      await supervisor.stop(['migrate', 'api', 'worker']);
+      await supervisor.stop(['migrate', 'api', 'worker', 'backups']);
       await supervisor.stop(['PostgreSQL', 'Temporal']);
       // A startup step in progress ends what it has begun when it sees the abort.
       await Promise.race([up.catch(() => undefined), sleep(5_000, undefined, { ref: false })]);
@@ -167,6 +167,9 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
   await Promise.all([supervisor.run(api), supervisor.run(worker)]);
   await waitUntilReady(context, readyUrl);
   if (database.admin?.password !== undefined) await waitForAdmin(context, database.url);
+  if (env.BACKUP_EVERY !== undefined)
+    // It finds the embedded servers by the data folder, as `cadenza server backup` does.
+    await supervisor.run(programOf(context, 'backups', programs.backups, shared));
   return {
     baseUrl: shared.BASE_URL,
     grpcPort,

@@ -103,6 +103,7 @@ export async function main(): Promise<void> {
     migrate: program('../db/migrate.ts'),
     api: program('../api/main.ts'),
     worker: program('../worker/main.ts'),
+    backups: program('server/timetable.ts'),
   });
 }
 

@@ -7,6 +7,7 @@ case "${1:-}" in
   worker) exec node --enable-source-maps worker/main.ts ;;
   sandbox) exec node --enable-source-maps worker/sandbox.ts ;;
   engine-guard) exec node --enable-source-maps worker/engine-guard.ts ;;
+  backups) exec node --enable-source-maps dev/server/timetable.ts ;;
   rotate-keys) exec node --enable-source-maps worker/rotate-keys.ts ;;
   server)
     shift
@@ -18,7 +19,7 @@ case "${1:-}" in
     ;;
   migrate) exec node --enable-source-maps db/migrate.ts ;;
   *)
-    echo "usage: api | worker | sandbox | engine-guard | migrate | rotate-keys | worker-versions | server" >&2
+    echo "usage: api | worker | sandbox | engine-guard | migrate | backups | rotate-keys | worker-versions | server" >&2
     exit 64
     ;;
 esac

@@ -13,6 +13,7 @@ import { catalogEndpoints } from './catalogs/routes.ts';
 import { deviceEndpoints } from './auth/device.ts';
 import { auditEndpoints } from './audit/routes.ts';
 import { authEndpoints } from './auth/routes.ts';
+import { backupEndpoints } from './backups/routes.ts';
 import { sessionEndpoints } from './console/session.ts';
 import { evaluationEndpoints } from './evaluations/routes.ts';
 import { eventSourceEndpoints } from './event-sources/routes.ts';
@@ -60,6 +61,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
   return [
     ...scoped('none', healthEndpoints(deps)),
     ...scoped('none', metricsEndpoints(deps)),
+    ...scoped('account', backupEndpoints(deps)),
     ...scoped('none', authEndpoints(deps)),
     ...scoped('person', deviceEndpoints(deps)),
     ...scoped('none', authorizeEndpoints(deps)),

@@ -53,7 +53,7 @@ async function server(cli: Cli): Promise<Finding[]> {
     { check: 'server', status: 'ok', detail: url },
     clock(health.headers.get('date'), sent),
     ...(await readiness(cli)),
-    await session(cli),
+    ...(await session(cli)),
     await versions(cli),
   ];
 }
@@ -79,15 +79,29 @@ async function readiness(cli: Cli): Promise<Finding[]> {
   return [...parts, ...words];
 }
 
-async function session(cli: Cli): Promise<Finding> {
+async function session(cli: Cli): Promise<Finding[]> {
   const check = 'session';
   try {
     await cli.requireLogIn();
     const { username, roles } = await cli.client.call('getMe');
-    return { check, status: 'ok', detail: `${username} (${roles.join(', ')}), from ${cli.session.source}` };
+    const detail = `${username} (${roles.join(', ')}), from ${cli.session.source}`;
+    return [{ check, status: 'ok', detail }, ...(roles.includes('admin') ? await backups(cli) : [])];
   } catch (error) {
     if (!(error instanceof CliError || error instanceof ApiError)) throw error;
-    return { check, status: 'error', detail: `${error.message} Run: cadenza login ${cli.session.url}` };
+    return [{ check, status: 'error', detail: `${error.message} Run: cadenza login ${cli.session.url}` }];
+  }
+}
+
+/** Only administrators may see them; a session may be limited to less. */
+async function backups(cli: Cli): Promise<Finding[]> {
+  const check = 'backup';
+  try {
+    const { complete, warning } = await cli.client.call('getLatestBackups');
+    if (warning !== null) return [{ check, status: 'warn', detail: warning }];
+    return [{ check, status: 'ok', detail: `the last is of ${complete?.started_at ?? ''}` }];
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500) return [];
+    throw error;
   }
 }
 

@@ -4,7 +4,7 @@ import { buildRouteMap } from '@stricli/core';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { CliError, EXIT } from '../core/errors.ts';
 import { findingView, type Finding } from '../core/findings.ts';
-import { flag, text, texts } from '../core/flags.ts';
+import { count, flag, text, texts } from '../core/flags.ts';
 import { confirm, readSecret } from '../core/input.ts';
 import { runOnServer } from '../core/server-program.ts';
 import type { View } from '../core/table.ts';
@@ -13,20 +13,29 @@ const WHERE =
   'Run it where Cadenza runs, in its folder and with its settings; with Docker: ' +
   'docker compose run --rm api server …';
 const FOLDER = argument('DIR', 'Folder of the backup');
+const PLACE = argument('DIR', 'Folder of the backup; with --keep or --keep-days, of all of them');
 const temporalDatabase = texts(
   'URL of a database of Temporal on PostgreSQL: first of its store, then of its visibility. Others on the ' +
     'machine see arguments: set TEMPORAL_DATABASE_URLS if it has a password',
   'URL',
 );
 
-interface Backup {
+interface Keys {
+  keys_included: boolean;
+  keys_needed: string[];
+}
+
+const keysText = ({ keys_included: has, keys_needed: ids }: Keys): string =>
+  has ? 'included' : `not included: ${ids.join(', ')}`;
+
+interface Backup extends Keys {
   folder: string;
   rows: number;
   files: number;
   bytes: number;
+  total_bytes: number;
   temporal: string;
-  keys_included: boolean;
-  keys_needed: string[];
+  removed: string[];
 }
 
 const backupView: View<Backup> = {
@@ -35,11 +44,10 @@ const backupView: View<Backup> = {
     ['rows', ({ rows }) => String(rows)],
     ['files', ({ files }) => String(files)],
     ['bytes of files', ({ bytes }) => String(bytes)],
+    ['bytes of all', ({ total_bytes: bytes }) => String(bytes)],
     ['temporal', ({ temporal }) => temporal],
-    [
-      'keys',
-      ({ keys_included: has, keys_needed: ids }) => (has ? 'included' : `not included: ${ids.join(', ')}`),
-    ],
+    ['keys', keysText],
+    ['removed', ({ removed }) => removed.join(', ') || 'none'],
   ],
   name: ({ folder }) => folder,
 };
@@ -49,17 +57,54 @@ const backup = command({
   details:
     'Database, files, and Temporal where it is reached: that of npm start, or the databases that you name. ' +
     'Meanwhile requests that change something are answered with 503 and Retry-After, and workers take no ' +
-    `new work. Keys are left out unless you ask for them. ${WHERE}`,
+    'new work. Then everything is read again, and only if it is whole the backup is complete. Keys are left ' +
+    'out unless you ask for them. With --keep or --keep-days DIR is for many backups, each in a folder that ' +
+    'is named after its time; what need not be kept is removed: only such folders, with backups of this ' +
+    `installation, and never the newest. ${WHERE}`,
   flags: {
+    keep: count('Keep the newest backups in DIR, so many'),
+    keepDays: count('Keep the backups in DIR that are not older'),
     withKeys: flag('Also write ENCRYPTION_KEYS: whoever has the folder can then read all secrets'),
     withoutFiles: flag('Leave out the file store, which you back up by other means'),
     temporalDatabase,
   },
-  arguments: [FOLDER],
+  arguments: [PLACE],
   run: async (cli, { temporalDatabase: temporalDatabases, ...options }, folder) => {
     const result = await runOnServer(cli, 'backup', { ...options, folder, temporalDatabases });
     // The server's program answers in this form.
     await cli.out.record(result as Backup, backupView);
+  },
+});
+
+interface Verified extends Keys {
+  taken_at: string;
+  version: string;
+  rows: number;
+  files: number;
+  bytes: number;
+  temporal: string;
+}
+
+const verifiedView: View<Verified> = {
+  columns: [
+    ['backup of', ({ taken_at: at }) => at],
+    ['release', ({ version }) => version],
+    ['rows', ({ rows }) => String(rows)],
+    ['files', ({ files }) => String(files)],
+    ['bytes', ({ bytes }) => String(bytes)],
+    ['temporal', ({ temporal }) => temporal],
+    ['keys', keysText],
+  ],
+  name: ({ taken_at: at }) => at,
+};
+
+const verifyBackup = command({
+  brief: 'Read all of a backup: whether it is whole, and this release can restore it',
+  details: `It needs neither the database nor keys, and changes nothing. ${WHERE}`,
+  arguments: [FOLDER],
+  run: async (cli, _flags, folder) => {
+    const result = await runOnServer(cli, 'verify-backup', { folder });
+    await cli.out.record(result as Verified, verifiedView);
   },
 });
 
@@ -226,9 +271,18 @@ const recount = command({
 });
 
 type Commands =
-  'backup' | 'restore' | 'pause' | 'resume' | 'upgrade' | 'rotateKeys' | 'resetAdmin' | 'recount' | 'doctor';
+  | 'backup'
+  | 'verifyBackup'
+  | 'restore'
+  | 'pause'
+  | 'resume'
+  | 'upgrade'
+  | 'rotateKeys'
+  | 'resetAdmin'
+  | 'recount'
+  | 'doctor';
 
 export const serverCommands = buildRouteMap<Commands, Context>({
-  routes: { backup, restore, pause, resume, upgrade, rotateKeys, resetAdmin, recount, doctor },
+  routes: { backup, verifyBackup, restore, pause, resume, upgrade, rotateKeys, resetAdmin, recount, doctor },
   docs: { brief: 'The server, on its own machine: backups, pauses, upgrades, keys, checks' },
 });

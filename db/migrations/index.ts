@@ -100,6 +100,7 @@ import { Migration202611300201BoundHooks } from './202611300201-bound-hooks.ts';
 import { Migration202611300130TeamGroups } from './202611300130-team-groups.ts';
 import { Migration202611300120AuditTeams } from './202611300120-audit-teams.ts';
 import { Migration202611300210ReturnedTasks } from './202611300210-returned-tasks.ts';
+import { Migration202611300150Backups } from './202611300150-backups.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -200,6 +201,7 @@ export const migrations = [
   { name: '202611300130-team-groups', class: Migration202611300130TeamGroups },
   { name: '202611300120-audit-teams', class: Migration202611300120AuditTeams },
   { name: '202611300210-returned-tasks', class: Migration202611300210ReturnedTasks },
+  { name: '202611300150-backups', class: Migration202611300150Backups },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

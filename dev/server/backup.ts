@@ -1,68 +1,112 @@
 /** `cadenza server backup`: everything of an installation in one folder, while it runs (docs/adr/0059). */
-import { createReadStream, createWriteStream, existsSync, readFileSync } from 'node:fs';
-import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { copyFile, mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { backup as copySqlite, DatabaseSync } from 'node:sqlite';
-import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
 
-import { whilePaused, type HeldPause } from '../../domain/operations/write-pause.ts';
+import { counted } from '../../contracts/counted.ts';
+import { recordedBackup, type Timetable } from '../../domain/operations/backups.ts';
+import { readInstallationId } from '../../domain/operations/installation.ts';
+import { whilePaused } from '../../domain/operations/write-pause.ts';
 import { checkValues } from '../../domain/secrets/key-check.ts';
 import { neededKeys } from '../../domain/secrets/key-use.ts';
-import { dumpDatabase } from './database-dump.ts';
-import { LISTED_CONTENTS, saveContents } from './file-contents.ts';
+import { markUnfinished, nameAt, removeMark, removeOld, type Keeping } from './backup-series.ts';
+import { copyParts, type CopyOptions } from './copy-parts.ts';
 import { keysText, ServerCommandError, withInstallation, type Installation } from './installation.ts';
-import {
-  DATABASE_FOLDER,
-  FILE_LIST,
-  FILES_FOLDER,
-  KEYS_FILE,
-  sumOf,
-  TEMPORAL_FILE,
-  temporalFolder,
-  writeManifest,
-  type Manifest,
-} from './manifest.ts';
+import { KEYS_FILE, writeManifest, type Manifest } from './manifest.ts';
+import { readParts, rowsIn } from './verify-backup.ts';
 
-export interface BackupOptions {
-  folder: string;
+/** `folder` is that of the backup; with `keep` or `keepDays`, of a series of them. */
+export interface BackupOptions extends CopyOptions, Keeping {
   withKeys?: boolean | undefined;
-  withoutFiles?: boolean | undefined;
-  /** URLs of Temporal's own databases, if they are on PostgreSQL; default: of the settings. */
-  temporalDatabases?: readonly string[] | undefined;
-  /** Ends it early, between two of its steps. */
-  signal?: AbortSignal;
+  /** Only if it is due. */
+  timetable?: Timetable | undefined;
 }
 
 export interface BackupResult {
   folder: string;
   rows: number;
   files: number;
+  /** Of the contents of files, and of everything. */
   bytes: number;
+  total_bytes: number;
   temporal: Manifest['temporal']['kind'];
   keys_included: boolean;
   keys_needed: string[];
+  /** Names of earlier backups of the series that were not to be kept. */
+  removed: string[];
 }
 
-/** @throws ServerCommandError, WritesPaused, PauseLost, and errors of the stores */
-export async function backUp(options: BackupOptions, say: (line: string) => void): Promise<BackupResult> {
-  const folder = resolve(options.folder);
-  await makeEmptyFolder(folder);
-  return withInstallation('running', async (installation) => {
+type Say = (line: string) => void;
+
+/**
+ * @returns null only if it is not due
+ * @throws ServerCommandError, BackupRuns, WritesPaused, PauseLost, and errors of the stores
+ */
+export async function backUp(given: BackupOptions, say: Say): Promise<BackupResult | null> {
+  const options = { ...given, folder: resolve(given.folder) };
+  checkKeeping(options);
+  await (isSeries(options) ? mkdir(options.folder, PRIVATE) : makeEmptyFolder(options.folder));
+  return withInstallation('running', (installation) => backUpRecorded(installation, options, say));
+}
+
+const PRIVATE = { recursive: true, mode: 0o700 } as const;
+const isSeries = ({ keep, keepDays }: Keeping): boolean => keep !== undefined || keepDays !== undefined;
+
+function checkKeeping({ keep, keepDays }: Keeping): void {
+  if (keep === 0) throw new ServerCommandError('--keep must be 1 at least: the newest backup is kept.');
+  if (keepDays === 0) throw new ServerCommandError('--keep-days must be 1 at least.');
+}
+
+/** One at a time, in the list of backups of the database. */
+export async function backUpRecorded(
+  installation: Installation,
+  options: BackupOptions,
+  say: Say,
+): Promise<BackupResult | null> {
+  const { fork } = installation;
+  const inSeries = isSeries(options);
+  const name = nameAt(new Date());
+  const folder = inSeries ? join(options.folder, name) : options.folder;
+  const work = async (): Promise<BackupResult> => {
+    await makeEmptyFolder(folder);
     try {
       return await backUpOpened(installation, { ...options, folder }, say);
     } catch (error) {
       // What is there is worth nothing without its manifest.
       await emptyFolder(folder);
+      if (inSeries) await rmdir(folder);
       throw error;
     }
-  });
+  };
+  const { timetable } = options;
+  const isListed = await checkMigrated(installation);
+  const done = isListed ? await recordedBackup(fork, { place: folder, timetable }, work) : await work();
+  if (done === null || !inSeries) return done;
+  return { ...done, removed: await removeOthers(installation, options, name, say) };
 }
 
+async function removeOthers(
+  { fork }: Installation,
+  { folder: place, keep, keepDays }: BackupOptions,
+  newest: string,
+  say: Say,
+): Promise<string[]> {
+  try {
+    const installationId = await readInstallationId(fork());
+    say('Removing what need not be kept …');
+    return await removeOld(place, { installationId, newest, keep, keepDays });
+  } catch (error) {
+    // The new backup is complete all the same.
+    say(`Earlier backups could not be removed: ${error instanceof Error ? error.message : String(error)}`);
+    return [];
+  }
+}
+
+/** @param options `folder` is empty */
 export async function backUpOpened(
   installation: Installation,
   options: BackupOptions,
-  say: (line: string) => void,
+  say: Say,
 ): Promise<BackupResult> {
   const { fork, env, dataDir } = installation;
   const { folder } = options;
@@ -70,6 +114,8 @@ export async function backUpOpened(
   const keys = options.withKeys === true ? keysText(dataDir) : undefined;
   if (options.withKeys === true && keys === undefined)
     throw new ServerCommandError('There are no ENCRYPTION_KEYS in the settings to put into the backup.');
+  const installationId = await readInstallationId(fork());
+  await markUnfinished(folder, installationId);
   say('Writes pause until the backup is taken; reading goes on.');
   const parts = await whilePaused(fork, 'a backup is being taken', (pause) =>
     copyParts(installation, options, pause, say),
@@ -78,11 +124,16 @@ export async function backUpOpened(
   const needed = await neededKeys(fork());
   const manifest = {
     created_at: new Date().toISOString(),
+    installation_id: installationId,
     version: ownVersion(),
     ...parts,
     keys: { needed, included: keys !== undefined, check_values: await checkValues(fork()) },
   };
+  say('Writes go on. Reading the backup again …');
+  const check = (): void => options.signal?.throwIfAborted();
+  const totalBytes = await readParts(folder, parts, { toDisk: true, check });
   await writeManifest(folder, manifest);
+  await removeMark(folder);
   sayWhatIsMissing(
     manifest,
     env.ENCRYPTION_KEYS.map(({ id }) => id),
@@ -90,90 +141,19 @@ export async function backUpOpened(
   );
   return {
     folder,
-    rows: parts.database.tables.reduce((sum, { rows }) => sum + rows, 0),
+    rows: rowsIn(parts),
     files: parts.files.count,
     bytes: parts.files.bytes,
+    total_bytes: totalBytes,
     temporal: parts.temporal.kind,
     keys_included: keys !== undefined,
     keys_needed: needed,
+    removed: [],
   };
 }
 
-type Parts = Pick<Manifest, 'database' | 'temporal' | 'files'>;
-
-/**
- * Temporal first: what happens after its copy is only repeated, but what Temporal knows and the database
- * does not would be lost. The files last: a row has its content before it is committed.
- */
-async function copyParts(
-  installation: Installation,
-  options: BackupOptions,
-  pause: HeldPause,
-  say: (line: string) => void,
-): Promise<Parts> {
-  const { env, files: store } = installation;
-  const { folder } = options;
-  const check = (): void => {
-    options.signal?.throwIfAborted();
-    pause.check();
-  };
-  const temporal = await copyTemporal(installation, options, check, say);
-  check();
-  say('PostgreSQL …');
-  const database = await dumpDatabase({
-    url: env.DATABASE_URL,
-    folder: join(folder, DATABASE_FOLDER),
-    check,
-    lists: { [FILE_LIST]: LISTED_CONTENTS },
-  });
-  const storeId = await store.readMark();
-  if (options.withoutFiles === true)
-    return {
-      database,
-      temporal,
-      files: { included: false, count: 0, bytes: 0, missing: [], store_id: storeId },
-    };
-  say('Files …');
-  const list = join(folder, DATABASE_FOLDER, FILE_LIST);
-  const copied = await saveContents({ store, list, folder: join(folder, FILES_FOLDER), check });
-  return { database, temporal, files: { included: true, ...copied, store_id: storeId } };
-}
-
-async function copyTemporal(
-  { env, dataDir }: Installation,
-  { folder, temporalDatabases = env.TEMPORAL_DATABASE_URLS }: BackupOptions,
-  check: () => void,
-  say: (line: string) => void,
-): Promise<Manifest['temporal']> {
-  if (temporalDatabases.length > 0) {
-    const databases = [];
-    for (const [index, url] of temporalDatabases.entries()) {
-      say(`Temporal's database ${new URL(url).pathname.slice(1)} …`);
-      databases.push(await dumpDatabase({ url, folder: join(folder, temporalFolder(index)), check }));
-    }
-    return { kind: 'databases', databases };
-  }
-  if (dataDir === null || env.TEMPORAL_ADDRESS !== undefined) return { kind: 'none' };
-  const database = join(dataDir, 'temporal', 'temporal.db');
-  if (!existsSync(database)) return { kind: 'none' };
-  say('Temporal …');
-  const plain = join(folder, 'temporal.db');
-  const source = new DatabaseSync(database, { readOnly: true });
-  try {
-    // SQLite's own copy of a database that is in use.
-    await copySqlite(source, plain);
-  } finally {
-    source.close();
-  }
-  const packed = join(folder, TEMPORAL_FILE);
-  await pipeline(
-    createReadStream(plain),
-    createGzip({ level: 3 }),
-    createWriteStream(packed, { mode: 0o600 }),
-  );
-  await rm(plain);
-  return { kind: 'sqlite', sha256: await sumOf(packed) };
-}
+/** Of files that are missing, so many are named. */
+const MAX_NAMED = 100;
 
 async function keepKeys(folder: string, keys: string, dataDir: string | null): Promise<void> {
   await writeFile(join(folder, KEYS_FILE), `${keys}\n`, { mode: 0o600, flush: true });
@@ -184,7 +164,7 @@ async function keepKeys(folder: string, keys: string, dataDir: string | null): P
 function sayWhatIsMissing(
   { files, temporal, keys }: Pick<Manifest, 'files' | 'temporal' | 'keys'>,
   keyIds: readonly string[],
-  say: (line: string) => void,
+  say: Say,
 ): void {
   if (!keys.included && keys.needed.length > 0)
     say(
@@ -202,22 +182,27 @@ function sayWhatIsMissing(
     );
   if (!files.included) say('This backup has no files: back up the file store by other means, after this.');
   if (files.missing.length > 0)
-    say(`The file store lacks the contents of ${files.missing.length} files: ${files.missing.join(', ')}`);
+    say(
+      `The file store lacks the contents of ${counted(files.missing.length, 'file')}, or has them damaged: ` +
+        files.missing.slice(0, MAX_NAMED).join(', '),
+    );
 }
 
-async function checkMigrated({ fork }: Installation): Promise<void> {
-  const [row] = await fork().execute<{ ready: boolean }[]>(
-    `select to_regclass('write_pause') is not null as ready`,
+/** @returns whether the schema has the list of backups, which earlier releases did not have */
+async function checkMigrated({ fork }: Installation): Promise<boolean> {
+  const [row] = await fork().execute<{ ready: boolean; listed: boolean }[]>(
+    `select to_regclass('write_pause') is not null as ready, to_regclass('backup') is not null as listed`,
   );
   if (row?.ready !== true)
     throw new ServerCommandError(
       'The database has the schema of an older release, or none. Use the release that wrote it, or migrate ' +
         'first: npm run migrate',
     );
+  return row.listed;
 }
 
 async function makeEmptyFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await mkdir(folder, PRIVATE);
   if ((await readdir(folder)).length > 0)
     throw new ServerCommandError(`${folder} is not empty. A backup needs a folder of its own.`);
 }

@@ -3,11 +3,9 @@
  * PostgreSQL are not needed, and any server of the same or a later version can read them. The schema is not
  * written, because migrations make it.
  */
-import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import pg from 'pg';
@@ -15,6 +13,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import * as z from 'zod';
 
 import { OWN_NAME } from './own-name.ts';
+import { hashing, passing } from './sums.ts';
 import { FUNCTION_TABLE, MIGRATION_TABLE, readMigrationState } from '../../db/migration-state.ts';
 
 const dumpedTable = z.object({
@@ -38,8 +37,8 @@ export const dumpedDatabase = z.object({
 });
 export type DumpedDatabase = z.infer<typeof dumpedDatabase>;
 
-/** They describe the schema, or this server's own pause. */
-const LEFT_OUT = [MIGRATION_TABLE, FUNCTION_TABLE, 'write_pause'];
+/** They describe the schema, or this server's own pause and backups. */
+const LEFT_OUT = [MIGRATION_TABLE, FUNCTION_TABLE, 'write_pause', 'backup'];
 
 export interface Column {
   name: string;
@@ -169,29 +168,19 @@ async function copyToFile(
   file: string,
 ): Promise<{ rows: number; sha256: string }> {
   const source = client.query(copyTo(`copy (${sql}) to stdout`));
-  const hash = createHash('sha256');
-  const hashing = passing((chunk) => void hash.update(chunk));
+  const hash = hashing();
   let rows = 0;
   const counting = passing((chunk) => {
     // In the text format each row is a line, and those within values are escaped.
     for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, at + 1)) rows += 1;
   });
   const target = createWriteStream(file, { mode: 0o600 });
-  await pipeline(source, counting, createGzip({ level: 3 }), hashing, target);
+  await pipeline(source, counting, createGzip({ level: 3 }), hash.stream, target);
   // Once this is answered, the driver knows.
   await client.query('select');
   if (source.rowCount !== rows)
     throw new Error(`PostgreSQL copied ${source.rowCount} rows, and ${rows} came: ${sql}`);
-  return { rows, sha256: hash.digest('hex') };
+  return { rows, sha256: hash.sha256() };
 }
 
 const LINE_END = 0x0a;
-
-function passing(look: (chunk: Buffer) => void): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      look(chunk);
-      done(null, chunk);
-    },
-  });
-}

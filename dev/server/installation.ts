@@ -34,23 +34,26 @@ export interface Installation {
 const DAY_MS = 86_400_000;
 
 /**
- * @param use `running`: of an installation that may be in use. `stopped`: only of one that is not.
- * @throws ServerCommandError
+ * `running`: an installation that may be in use. `stopped`: only one that is not. `attached`: its servers run,
+ * and are neither started nor ended.
  */
-async function openInstallation(use: 'running' | 'stopped'): Promise<Installation> {
+type Use = 'running' | 'stopped' | 'attached';
+
+/** @throws ServerCommandError */
+async function openInstallation(use: Use): Promise<Installation> {
   const env = loadEnv();
   if (env.DATABASE_URL !== undefined) return opened(env, { url: env.DATABASE_URL, dataDir: null });
-  if (use === 'running' && !existsSync(env.DATA_DIR))
+  if (use !== 'stopped' && !existsSync(env.DATA_DIR))
     throw new ServerCommandError(
       `There is no installation: DATABASE_URL is not set, and ${resolve(env.DATA_DIR)} does not exist. ` +
         'Run this where Cadenza runs, with its settings.',
     );
-  return openEmbedded(env, use);
+  return use === 'attached' ? openRunning(env) : openEmbedded(env, use);
 }
 
 /** Does the work of a command, and ends what was started for it. @throws as `openInstallation`, and `work` */
 export async function withInstallation<T>(
-  use: 'running' | 'stopped',
+  use: Use,
   work: (installation: Installation) => Promise<T>,
 ): Promise<T> {
   const installation = await openInstallation(use);
@@ -68,13 +71,7 @@ async function openEmbedded(env: Env, use: 'running' | 'stopped'): Promise<Insta
   } catch (error) {
     if (!(error instanceof InstanceRuns)) throw error;
     if (use === 'stopped') throw new ServerCommandError(error.message, { cause: error });
-    const dataDir = realpathSync(env.DATA_DIR);
-    const url = await runningPostgres(dataDir);
-    if (url === null)
-      throw new ServerCommandError(
-        `npm start runs on ${dataDir}, but its PostgreSQL does not answer yet. Try again in a moment.`,
-      );
-    return opened(env, { url, dataDir });
+    return openRunning(env);
   }
   try {
     await instance.endLeftovers();
@@ -92,6 +89,16 @@ async function openEmbedded(env: Env, use: 'running' | 'stopped'): Promise<Insta
     instance.release();
     throw error;
   }
+}
+
+async function openRunning(env: Env): Promise<Installation> {
+  const dataDir = realpathSync(env.DATA_DIR);
+  const url = await runningPostgres(dataDir);
+  if (url === null)
+    throw new ServerCommandError(
+      `npm start runs on ${dataDir}, but its PostgreSQL does not answer yet. Try again in a moment.`,
+    );
+  return opened(env, { url, dataDir });
 }
 
 interface Place {

@@ -1,12 +1,12 @@
 /** What a backup says of itself. It is written last, so a folder without it is no complete backup. */
-import { createHash } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 
-import { dumpedDatabase, fileOfTable } from './database-dump.ts';
+import { isFormer } from '../../db/former-migrations.ts';
+import { migrationNames } from '../../db/migrations/index.ts';
+import { dumpedDatabase, fileOfTable, type DumpedDatabase } from './database-dump.ts';
 import { ServerCommandError } from './installation.ts';
 
 const FORMAT = 1;
@@ -14,6 +14,8 @@ const FORMAT = 1;
 const manifestSchema = z.object({
   format: z.literal(FORMAT),
   created_at: z.iso.datetime(),
+  /** Of the database; earlier releases did not write it. */
+  installation_id: z.string().nullable().default(null),
   /** Of Cadenza. */
   version: z.string(),
   database: dumpedDatabase,
@@ -30,6 +32,8 @@ const manifestSchema = z.object({
     /** Ids of contents that the store did not have. */
     missing: z.array(z.string()),
     store_id: z.string().nullable(),
+    /** Of the list of what was copied (CONTENT_SUMS); earlier releases had none. */
+    sums_sha256: z.string().nullable().default(null),
   }),
   keys: z.object({
     /** Ids of the keys without which something cannot be read. */
@@ -45,6 +49,7 @@ const NAME = 'manifest.json';
 export const DATABASE_FOLDER = 'database';
 export const FILE_LIST = 'files.copy.gz';
 export const FILES_FOLDER = 'files';
+export const CONTENT_SUMS = 'contents.gz';
 export const TEMPORAL_FILE = 'temporal.db.gz';
 export const KEYS_FILE = 'encryption-keys';
 export const temporalFolder = (index: number): string => `temporal-${index + 1}`;
@@ -77,32 +82,31 @@ export async function readManifest(folder: string): Promise<Manifest> {
   );
 }
 
-/**
- * Compares the files with their sums, so that nothing is replaced by half a backup.
- * @throws ServerCommandError
- */
-export async function checkSums(folder: string, { database, temporal }: Manifest): Promise<void> {
-  const tables = database.tables.map(({ name, sha256 }) => [DATABASE_FOLDER, fileOfTable(name), sha256]);
-  const others =
-    temporal.kind === 'sqlite'
-      ? [['', TEMPORAL_FILE, temporal.sha256]]
-      : temporal.kind === 'databases'
-        ? temporal.databases.flatMap((one, index) =>
-            one.tables.map(({ name, sha256 }) => [temporalFolder(index), fileOfTable(name), sha256]),
-          )
-        : [];
-  for (const [part = '', name = '', sha256] of [...tables, ...others]) {
-    const path = join(folder, part, name);
-    const found = await sumOf(path).catch(() => null);
-    if (found !== sha256)
-      throw new ServerCommandError(
-        `${path} is ${found === null ? 'missing' : 'damaged'}. Use another backup.`,
-      );
-  }
+/** @throws ServerCommandError if only a later release can restore it */
+export function refuseNewer({ database, version }: Manifest): void {
+  const unknown = database.migrations.filter((name) => !migrationNames.includes(name) && !isFormer(name));
+  if (unknown.length > 0)
+    throw new ServerCommandError(
+      `The backup is of a newer release (${version}): this one does not know the schema change ` +
+        `${unknown[0] ?? ''}. Restore it with that release.`,
+    );
 }
 
-export async function sumOf(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
+/** The files of databases, with the sum of each. */
+export function dumpedFiles({ database, temporal }: Pick<Manifest, 'database' | 'temporal'>): DumpedFile[] {
+  const ofDatabase = ({ tables }: DumpedDatabase, folder: string): DumpedFile[] =>
+    tables.map(({ name, sha256 }) => ({ path: join(folder, fileOfTable(name)), sha256 }));
+  const ofTemporal =
+    temporal.kind === 'sqlite'
+      ? [{ path: TEMPORAL_FILE, sha256: temporal.sha256 }]
+      : temporal.kind === 'databases'
+        ? temporal.databases.flatMap((one, index) => ofDatabase(one, temporalFolder(index)))
+        : [];
+  return [...ofDatabase(database, DATABASE_FOLDER), ...ofTemporal];
+}
+
+interface DumpedFile {
+  /** In the backup's folder. */
+  path: string;
+  sha256: string;
 }

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 
 import { loadServerEnv, type ServerEnv } from '../../config/env.ts';
 import { MigrationRefused } from '../../db/former-migrations.ts';
+import { BackupRuns } from '../../domain/operations/backups.ts';
 import { PauseLost, WritesPaused } from '../../domain/operations/write-pause.ts';
 import { rotateKeys } from '../../worker/rotate-keys.ts';
 import { runningTemporal } from '../temporal.ts';
@@ -14,27 +15,23 @@ import { backUp, type BackupOptions } from './backup.ts';
 import { OtherSchema } from './database-load.ts';
 import { diagnose } from './doctor.ts';
 import { ServerCommandError, withInstallation, type Installation } from './installation.ts';
+import { interruptible } from './interruption.ts';
 import { pause, resume } from './pause.ts';
 import { recount } from './recount.ts';
 import { resetAdmin, type ResetOptions } from './reset-admin.ts';
 import { restore, type RestoreOptions } from './restore.ts';
 import { upgrade } from './upgrade.ts';
+import { verifyBackup } from './verify-backup.ts';
 
 type Say = (line: string) => void;
 
-/** After the first signal a command has this long to clean up. */
-const INTERRUPT_MS = 5_000;
-const interruption = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-  process.on(name, () => {
-    interruption.abort(new ServerCommandError('Interrupted.'));
-    setTimeout(() => process.exit(130), INTERRUPT_MS).unref();
-  });
+const interruption = interruptible(() => process.exit(130));
 
 // The assertions hold: only cli/commands/server.ts starts this, with the options that it declares.
 const COMMANDS: Readonly<Record<string, (options: unknown, say: Say) => Promise<unknown>>> = {
-  backup: (options, say) => backUp({ ...(options as BackupOptions), signal: interruption.signal }, say),
+  backup: (options, say) => backUp({ ...(options as BackupOptions), signal: interruption }, say),
   restore: (options, say) => restore(options as RestoreOptions, say),
+  'verify-backup': (options, say) => verifyBackup((options as { folder: string }).folder, say),
   upgrade: (options) => upgrade(options as { dryRun?: boolean }),
   'reset-admin': (options) => resetAdmin(options as ResetOptions & { dryRun?: boolean }),
   'rotate-keys': (_options, say) => rotate(say),
@@ -45,7 +42,7 @@ const COMMANDS: Readonly<Record<string, (options: unknown, say: Say) => Promise<
 };
 
 /** Failures whose message says all. */
-const EXPECTED = [ServerCommandError, WritesPaused, PauseLost, MigrationRefused, OtherSchema];
+const EXPECTED = [ServerCommandError, BackupRuns, WritesPaused, PauseLost, MigrationRefused, OtherSchema];
 
 function rotate(say: Say): Promise<{ complete: boolean }> {
   return withInstallation('running', async (installation) => ({

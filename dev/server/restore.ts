@@ -6,11 +6,9 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type pg from 'pg';
 
-import { isFormer } from '../../db/former-migrations.ts';
 import { applicationRoles } from '../../db/grant-application.ts';
 import { migrate } from '../../db/migrate.ts';
 import { MIGRATION_TABLE } from '../../db/migration-state.ts';
-import { migrationNames } from '../../db/migrations/index.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../../domain/audit/write.ts';
 import {
   AFTER_RESTORE,
@@ -25,17 +23,18 @@ import { putContents } from './file-contents.ts';
 import { OWN_NAME } from './own-name.ts';
 import { ServerCommandError, withInstallation, type Installation } from './installation.ts';
 import {
-  checkSums,
   DATABASE_FOLDER,
   FILE_LIST,
   FILES_FOLDER,
   KEYS_FILE,
   readManifest,
+  refuseNewer,
   TEMPORAL_FILE,
   temporalFolder,
   type Manifest,
 } from './manifest.ts';
 import { keepRestoredKeys, keysForRestore, type RestoreKeys } from './restore-keys.ts';
+import { readDumps } from './verify-backup.ts';
 
 export interface RestoreOptions {
   folder: string;
@@ -62,7 +61,7 @@ export async function restore(options: RestoreOptions, say: Say): Promise<Restor
   const manifest = await readManifest(folder);
   refuseNewer(manifest);
   say(`The backup is of ${manifest.created_at}. Checking its files …`);
-  await checkSums(folder, manifest);
+  await readDumps(folder, manifest);
   return withInstallation('stopped', (installation) =>
     restoreInto(installation, { ...options, folder }, manifest, say),
   );
@@ -112,15 +111,6 @@ export async function restoreInto(
     temporal: manifest.temporal.kind,
     migrations: done.migrations,
   };
-}
-
-function refuseNewer({ database, version }: Manifest): void {
-  const unknown = database.migrations.filter((name) => !migrationNames.includes(name) && !isFormer(name));
-  if (unknown.length > 0)
-    throw new ServerCommandError(
-      `The backup is of a newer release (${version}): this one does not know the schema change ` +
-        `${unknown[0] ?? ''}. Restore it with that release.`,
-    );
 }
 
 /** @throws ServerCommandError if something would be lost or is in use */

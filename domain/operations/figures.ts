@@ -5,6 +5,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { unsealedSeconds } from '../audit/seal.ts';
 import { countUndecidable } from '../notifications/undecidable.ts';
 import { countStuckRuns } from '../runs/stuck.ts';
+import { readBackups, type Backups } from './backups.ts';
 import { readDayFigures, type DayFigures } from './day-figures.ts';
 
 export interface Figures {
@@ -31,6 +32,7 @@ export interface Figures {
   notificationLagSeconds: number;
   /** How long the oldest entry of the audit log has been waiting for a seal; 0 if none does. */
   auditUnsealedSeconds: number;
+  backups: Backups;
   day: DayFigures;
 }
 
@@ -91,5 +93,6 @@ export async function readFigures(em: EntityManager, labels: number): Promise<Fi
     inboundLagSeconds: row?.inbound_lag ?? 0,
     notificationLagSeconds: row?.notification_lag ?? 0,
     auditUnsealedSeconds: await unsealedSeconds(em),
+    backups: await readBackups(em),
   };
 }

@@ -23,6 +23,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       auth_challenge: 'purpose',
       auth_client: 'scopes',
       auth_session: 'role_limit scopes openid second_factor',
+      backup: 'status',
       budget: 'subject window_length on_exceed',
       chat_message: 'role',
       delivery: 'type content_type status',
@@ -207,4 +208,5 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
     },
   ],
   ['A rule of the operator for programs in runs.', { maintenance: 'process_policy' }],
+  ["A folder of the operator's machine, and why it could not be written.", { backup: 'place error' }],
 ];

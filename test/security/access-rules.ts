@@ -156,6 +156,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   getUserInfo: rule('viewer', { none: nobody }),
   postUserInfo: rule('viewer', { none: nobody }),
   getMetrics: rule('admin', { none: adminOnly }),
+  getLatestBackups: rule('admin', { none: adminOnly }),
 
   // External issuers and identities.
   listIssuers: forRole('admin'),

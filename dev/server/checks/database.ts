@@ -9,6 +9,7 @@ import {
 import { isMigrated, readMigrationState } from '../../../db/migration-state.ts';
 import { migrationNames } from '../../../db/migrations/index.ts';
 import type { EntityManager } from '../../../db/orm.ts';
+import { backupWarning, readBackups, timetableOf } from '../../../domain/operations/backups.ts';
 import { readWritePause } from '../../../domain/operations/write-pause.ts';
 import { wrongTotals } from '../../../domain/quotas/file-totals.ts';
 import { describeWrong } from '../../../domain/secrets/check-value.ts';
@@ -33,6 +34,7 @@ export async function databaseFindings(em: EntityManager, env: Env): Promise<Fin
     await adminFinding(em),
     await totalsFinding(em),
     logFinding(await readLogState((sql) => em.execute(sql))),
+    await backupFinding(em, env),
     ...(await pauseFindings(em)),
   ];
 }
@@ -143,6 +145,14 @@ async function totalsFinding(em: EntityManager): Promise<Finding> {
         `are wrong for ${wrong.length} users or teams, the first is ${wrong[0] ?? ''}. ` +
           'Run: cadenza server recount',
       );
+}
+
+async function backupFinding(em: EntityManager, env: Env): Promise<Finding> {
+  const backups = await readBackups(em);
+  const warning = backupWarning(backups, timetableOf(env));
+  if (warning !== null) return warn('backup', warning);
+  const { startedAt, place } = backups.complete ?? { startedAt: new Date(), place: '' };
+  return ok('backup', `the last is of ${startedAt.toISOString()}: ${place}`);
 }
 
 async function pauseFindings(em: EntityManager): Promise<Finding[]> {

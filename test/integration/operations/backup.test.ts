@@ -13,10 +13,11 @@ import { createOrm, type Orm } from '../../../db/orm.ts';
 import { backUpOpened } from '../../../dev/server/backup.ts';
 import { tablesOf } from '../../../dev/server/database-dump.ts';
 import type { Installation } from '../../../dev/server/installation.ts';
-import { checkSums, readManifest, type Manifest } from '../../../dev/server/manifest.ts';
+import { readManifest, type Manifest } from '../../../dev/server/manifest.ts';
 import { accountToReset, resetOpened } from '../../../dev/server/reset-admin.ts';
 import { OWN_NAME } from '../../../dev/server/own-name.ts';
 import { restoreInto } from '../../../dev/server/restore.ts';
+import { readDumps } from '../../../dev/server/verify-backup.ts';
 import { sealAudit } from '../../../domain/audit/seal.ts';
 import { verifyAudit } from '../../../domain/audit/verify.ts';
 import { claimFileStore } from '../../../domain/files/store-identity.ts';
@@ -227,7 +228,7 @@ describe('a backup', () => {
 
   test('restores every row, and what follows from it', async () => {
     const manifest = await readManifest(backup());
-    await checkSums(backup(), manifest);
+    await readDumps(backup(), manifest);
     const done = await restoreInto(target, { folder: backup() }, manifest, () => {});
     expect(done).toMatchObject({ temporal: 'none', files: 1, migrations: [] });
     expect(await rowsOf(other.url)).toEqual(await rowsOf(app.databaseUrl));
@@ -337,7 +338,7 @@ describe('a backup', () => {
     const path = join(backup(), 'database', 'run.copy.gz');
     const good = readFileSync(path);
     writeFileSync(path, good.subarray(0, -1));
-    await expect(checkSums(backup(), manifest)).rejects.toThrow('run.copy.gz is damaged');
+    await expect(readDumps(backup(), manifest)).rejects.toThrow('run.copy.gz is damaged');
     writeFileSync(path, good);
     const keyless = { ...target, env: { ...target.env, ENCRYPTION_KEYS: [] } };
     await expect(restoreInto(keyless, { folder: backup() }, manifest, () => {})).rejects.toThrow(

@@ -7,4 +7,5 @@ await up({
   migrate: program('migrate.ts'),
   api: program(process.env['STUB_API'] ?? 'api.ts'),
   worker: program('worker.ts'),
+  backups: program('worker.ts'),
 });

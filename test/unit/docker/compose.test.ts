@@ -57,6 +57,7 @@ describe('docker-compose.yml', () => {
     expect(Object.keys(services).toSorted()).toEqual(
       [
         'api',
+        'backups',
         'engine-guard',
         'grafana',
         'migrate',
@@ -112,7 +113,7 @@ describe('docker-compose.yml', () => {
     for (const port of all.flatMap(([, { ports = [] }]) => ports)) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
-  test.each(['api', 'worker', 'migrate', 'sandbox-worker', 'engine-guard'])(
+  test.each(['api', 'worker', 'migrate', 'backups', 'sandbox-worker', 'engine-guard'])(
     'gives %s only settings that are known and valid',
     (name) => {
       const { environment = {} } = services[name]!;
@@ -135,6 +136,7 @@ describe('docker-compose.yml', () => {
     ['api', ['SANDBOX_TOKEN']],
     ['worker', ['SANDBOX_TOKEN', 'WORKER_METRICS_ADDRESS']],
     ['migrate', ['SANDBOX_TOKEN']],
+    ['backups', ['SANDBOX_TOKEN', 'BACKUP_DIR', 'TEMPORAL_DATABASE_URLS']],
     ['sandbox-worker', ['SANDBOX_ENGINE', 'SANDBOX_GUARD_ADDRESS']],
   ])('gives %s every setting of .env, apart from addresses inside of the network', (name, fixed) => {
     const file = Object.fromEntries(settingNames.map((setting) => [setting, `${setting} of the file`]));
@@ -216,6 +218,22 @@ describe('docker-compose.yml', () => {
     expect(read('docs/operations.md')).toContain(
       `\`POSTGRES_MAX_CONNECTIONS\` (${most}): ${ofTemporal} for Temporal`,
     );
+  });
+
+  test('takes backups of all three parts into a volume of its own, once they are switched on', () => {
+    const { environment = {}, volumes: mounts, ...service } = services['backups']!;
+    expect(service).toMatchObject({ profiles: ['backups'], command: ['backups'] });
+    expect(mounts).toEqual([`backups:${environment['BACKUP_DIR']}`]);
+    expect(parseEnv(environmentOf('backups', required))).toMatchObject({ env: { BACKUP_EVERY: 86_400 } });
+    expect(environmentOf('backups', { ...required, BACKUP_EVERY: '6h' })['BACKUP_EVERY']).toBe('6h');
+    // As the schema is made for Temporal, and as the documentation names them for the command.
+    const [store, visibility] = String(environment['TEMPORAL_DATABASE_URLS']).split(', ');
+    expect([store, visibility]).toEqual(
+      ['temporal', 'temporal_visibility'].map((name) => expect.stringMatching(new RegExp(`/${name}$`))),
+    );
+    expect(read('docker/temporal-schema.sh')).toContain('temporal_visibility');
+    // The image's user writes there: a new volume takes over the folder's owner.
+    expect(read('Dockerfile')).toContain(`mkdir ${environment['BACKUP_DIR']} && chown node`);
   });
 
   test('registers the search attributes that the code uses', () => {
@@ -360,7 +378,7 @@ describe('the image', () => {
     const run = spawnSync('sh', [join(root, 'docker/entrypoint.sh'), 'everything'], { encoding: 'utf8' });
     expect([run.status, run.stderr]).toEqual([
       64,
-      'usage: api | worker | sandbox | engine-guard | migrate | rotate-keys | worker-versions | server\n',
+      'usage: api | worker | sandbox | engine-guard | migrate | backups | rotate-keys | worker-versions | server\n',
     ]);
   });
 });

@@ -20,6 +20,7 @@ const find = (kind: string, name: string): Json =>
 const pods = ['cadenza-api', 'cadenza-worker'].map((name) => [name, find('Deployment', name)] as const);
 const programs = [...pods, ['cadenza-migrate', find('Job', 'cadenza-migrate')] as const];
 const server = ['cadenza-server', find('Deployment', 'cadenza-server')] as const;
+const backupJob = ['cadenza-backup', find('CronJob', 'cadenza-backup')['spec'].jobTemplate as Json] as const;
 
 test('kustomize takes every file', () => {
   const { resources: listed } = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as Json;
@@ -33,11 +34,13 @@ test('settings exist and are valid, and none of them is a secret', () => {
   expect(Object.keys(data).filter((name) => /PASSWORD|KEY|TOKEN|SECRET|DATABASE_URL/.test(name))).toEqual([]);
 });
 
-test.each(programs)('%s is a program of the image', (_name, { spec }) => {
-  expect(read('docker/entrypoint.sh')).toContain(`  ${spec.template.spec.containers[0].args[0]}) exec`);
+test.each([...programs, backupJob])('%s is a program of the image', (_name, { spec }) => {
+  expect(read('docker/entrypoint.sh')).toMatch(
+    new RegExp(`^  ${spec.template.spec.containers[0].args[0]}\\)`, 'm'),
+  );
 });
 
-describe.each([...programs, server])('%s', (_name, { spec }) => {
+describe.each([...programs, server, backupJob])('%s', (_name, { spec }) => {
   const pod = spec.template.spec;
   const [container] = pod.containers;
 
@@ -180,6 +183,22 @@ describe('an upgrade', () => {
     );
     const labels = objects.map(({ metadata }) => metadata.labels?.['app.kubernetes.io/component']);
     expect(labels).toEqual(expect.arrayContaining(components.map((name) => name.split(' ')[0])));
+  });
+
+  test('a backup by timetable keeps some in the same volume, one job at a time', () => {
+    const [, { spec }] = backupJob;
+    const { containers, volumes } = spec.template.spec;
+    const [command, place] = [containers[0].args.slice(0, 2), containers[0].args[2]];
+    expect([command, containers[0].args.slice(3)]).toEqual([
+      ['server', 'backup'],
+      ['--keep', expect.stringMatching(/^\d+$/)],
+    ]);
+    expect(containers[0].volumeMounts).toContainEqual({ name: 'backups', mountPath: place });
+    const claims = [volumes, server[1]['spec'].template.spec.volumes].map(
+      (all: Json[]) => all.find(({ name }) => name === 'backups')?.['persistentVolumeClaim'].claimName,
+    );
+    expect(new Set(claims)).toEqual(new Set(['cadenza-backups']));
+    expect(find('CronJob', 'cadenza-backup')['spec'].concurrencyPolicy).toBe('Forbid');
   });
 
   test('a backup has a volume of its own, in a pod that does not run unless it is asked for', () => {
