@@ -63,6 +63,7 @@ const orm = createOrm({
   logger,
   poolSize: env.DATABASE_POOL_SIZE,
   statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  watchesAnswers: true,
   onPool: (created) => (pool = created),
 });
 const files = await createFileStore(env);

@@ -1,6 +1,7 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 
+import { AnswerWatch } from './answer-watch.ts';
 import { entities } from './entities/index.ts';
 import { ChangeKeeper } from './entity-changes.ts';
 import { releaseWhenLost } from './lost-connections.ts';
@@ -35,6 +36,8 @@ export interface OrmOptions {
   statementTimeoutMs?: number;
   /** How long a query waits for a connection; default 5 s. */
   connectionTimeoutMs?: number;
+  /** Fail all statements soon, and at once from then on, while the server does not answer. Default: false. */
+  watchesAnswers?: boolean;
 }
 
 /**
@@ -44,6 +47,8 @@ export interface OrmOptions {
 export function createOrm(options: OrmOptions): Orm {
   const { statementTimeoutMs = 30_000 } = options;
   let pool: Pool | undefined;
+  const answers =
+    options.watchesAnswers === true ? new AnswerWatch({ url: options.url, logger: options.logger }) : null;
   const orm = new MikroORM({
     entities,
     subscribers: [new ChangeKeeper()],
@@ -67,7 +72,9 @@ export function createOrm(options: OrmOptions): Orm {
         pool.on('connect', (client) => {
           namePrepared(client);
           releaseWhenLost(client);
+          answers?.watchClient(client);
         });
+        if (answers !== null) failWhileSilent(pool, answers);
         options.onPool?.(pool);
       },
     },
@@ -82,7 +89,23 @@ export function createOrm(options: OrmOptions): Orm {
     await close(force);
     // The ORM's query builder ends the pool only if it has used it itself. What only sent prepared statements
     // would keep its connections, and its process, until they have been idle for long enough.
+    answers?.stop();
     if (pool && !pool.ending) await pool.end();
   };
   return orm;
 }
+
+/** Nobody waits for a connection that cannot be made. */
+function failWhileSilent(pool: Pool, answers: AnswerWatch): void {
+  answers.watchPool(pool);
+  const connect = pool.connect.bind(pool);
+  pool.connect = ((...[callback]: [ConnectCallback?]) => {
+    const refusal = answers.refusal();
+    if (refusal === null) return callback === undefined ? connect() : connect(callback);
+    if (callback === undefined) return Promise.reject(refusal);
+    callback(refusal, undefined, () => undefined);
+    // The driver's type has one signature for both ways to call it.
+  }) as typeof pool.connect;
+}
+
+type ConnectCallback = Parameters<Pool['connect']>[0];

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { signal } from '../../../dev/os-process.ts';
+import { freeze } from '../../support/freeze.ts';
 import type { Link, LinkState } from './link.ts';
 import type { FaultyPlatform } from './platform.ts';
 import { COPIES, SERVERS, type Role, type Trouble } from './plan.ts';
@@ -43,7 +44,7 @@ export function createTroublemaker(platform: FaultyPlatform): Troublemaker {
         for (const role of trouble.roles) send(platform, role, role === 'PostgreSQL' ? 'SIGINT' : 'SIGTERM');
         return over;
       case 'freeze':
-        return freeze(platform, trouble.roles);
+        return frozen(platform, trouble.roles);
       case 'slow':
       case 'cut':
       case 'silent': {
@@ -84,26 +85,8 @@ function send(platform: FaultyPlatform, role: Role, name: NodeJS.Signals): void 
   if (pid !== undefined) signal(pid, name);
 }
 
-/** PostgreSQL with all its backends. */
-function freeze(platform: FaultyPlatform, roles: readonly Role[]): Made {
-  const pids = roles.flatMap((role) => {
-    const pid = platform.pidOf(role);
-    return pid === undefined ? [] : [pid, ...(role === 'PostgreSQL' ? childrenOf(pid) : [])];
-  });
-  for (const pid of pids) signal(pid, 'SIGSTOP');
-  return {
-    end() {
-      for (const pid of pids) signal(pid, 'SIGCONT');
-    },
-  };
-}
-
-function childrenOf(pid: number): number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-  } catch {
-    return [];
-  }
+function frozen(platform: FaultyPlatform, roles: readonly Role[]): Made {
+  return { end: freeze(roles.flatMap((role) => platform.pidOf(role) ?? [])) };
 }
 
 async function terminate(databaseUrl: string, share: number): Promise<Made> {
