@@ -57,10 +57,10 @@ const backup = command({
   details:
     'Database, files, and Temporal where it is reached: that of npm start, or the databases that you name. ' +
     'Meanwhile requests that change something are answered with 503 and Retry-After, and workers take no ' +
-    'new work. Then everything is read again, and only if it is whole the backup is complete. Keys are left ' +
-    'out unless you ask for them. With --keep or --keep-days DIR is for many backups, each in a folder that ' +
-    'is named after its time; what need not be kept is removed: only such folders, with backups of this ' +
-    `installation, and never the newest. ${WHERE}`,
+    'new work. Then everything is read again, and only if it is whole the backup is complete. Keys are ' +
+    'left out unless you ask for them. With --keep or --keep-days DIR is for many backups, each in a ' +
+    'folder that is named after its time. What need not be kept is removed: only such folders, with ' +
+    `backups of this installation, and never the newest. ${WHERE}`,
   flags: {
     keep: count('Keep the newest backups in DIR, so many'),
     keepDays: count('Keep the backups in DIR that are not older'),

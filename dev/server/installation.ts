@@ -34,8 +34,8 @@ export interface Installation {
 const DAY_MS = 86_400_000;
 
 /**
- * `running`: an installation that may be in use. `stopped`: only one that is not. `attached`: its servers run,
- * and are neither started nor ended.
+ * `running`: an installation that may be in use. `stopped`: only one that is not. `attached`: its servers
+ * run, and are neither started nor ended.
  */
 type Use = 'running' | 'stopped' | 'attached';
 

@@ -207,8 +207,9 @@ const ATTEMPTS = `
 export async function readBackups(em: EntityManager): Promise<Backups> {
   const rows = await em.execute<AttemptRow[]>(
     `with attempt as (${ATTEMPTS})
-     select distinct on (status) status, place, ${inMs('started_at')} as started, ${inMs('ended_at')} as ended,
-            bytes::float8 as bytes, error, ${inMs('clock_timestamp()')} as now
+     select distinct on (status) status, place, bytes::float8 as bytes, error,
+            ${inMs('started_at')} as started, ${inMs('ended_at')} as ended,
+            ${inMs('clock_timestamp()')} as now
        from attempt order by status, started_at desc`,
     [DEAD],
   );
@@ -267,11 +268,12 @@ export function backupWarning(
       ? [`The last complete backup is old: it was begun at ${complete.startedAt.toISOString()}.`]
       : []),
     ...(failed !== null && failures > 0
-      ? [
-          `${counted(failures, 'attempt')} failed since the last complete one: ${withoutEnd(failed.error, '.')}.`,
-        ]
+      ? [`${failedText(failures, complete)}: ${withoutEnd(failed.error, '.')}.`]
       : []),
   ];
   if (warnings.length === 0) return null;
   return [...warnings, 'See docs/operations.md#back-up-by-timetable.'].join(' ');
 }
+
+const failedText = (failures: number, complete: CompleteBackup | null): string =>
+  `${counted(failures, 'attempt')} failed${complete === null ? '' : ' since the last complete one'}`;

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL takes what it is sent and does not answer: the api says so within seconds, and goes on by itself.
- * What it has accepted is neither lost nor repeated.
+ * PostgreSQL takes what it is sent and does not answer: the api says so within seconds, and goes on by
+ * itself. What it has accepted is neither lost nor repeated.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

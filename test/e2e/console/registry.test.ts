@@ -3,6 +3,7 @@ import { afterAll, expect } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 
+import { recordedBackup } from '../../../domain/operations/backups.ts';
 import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
 import { createClient, type Client, type TestUser } from '../../support/app.ts';
 import { startAudioServer, wavOf } from '../../support/audio-server.ts';
@@ -295,7 +296,6 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   const delivered = (expected: number) =>
     until(
       async () => {
-        await click(page, 'Check again');
         return page.getByRole('row', { name: /delivered/ }).count();
       },
       (count) => count === expected,
@@ -476,6 +476,14 @@ inBrowser('an admin creates a user, who ends other sessions and changes the pass
   expect((await asAda.get(`/agents/${named.id}`)).body.description).toMatch(/^For erased-/);
   await page.getByRole('link', { name: 'Health' }).click();
   await page.getByText('Database').waitFor();
+  await page.getByText('No backup has been taken with cadenza server backup.').waitFor();
+  await recordedBackup(
+    () => platform.orm.em.fork(),
+    { place: '/backups/monday' },
+    async () => ({ total_bytes: 12_345_678 }),
+  );
+  await page.getByText('/backups/monday').waitFor();
+  await page.getByText('12.3 MB, took').waitFor();
   expect(complaints).toEqual([]);
 });
 

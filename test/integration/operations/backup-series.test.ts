@@ -219,7 +219,7 @@ test('a content that the file store has damaged is left out, and the backup is c
   }
 });
 
-test('of two programs with the same timetable one takes the backup, and both end when they are told', async () => {
+test('of two programs with the same timetable one takes the backup, and both end when told', async () => {
   await app.orm.em.fork().execute('delete from backup');
   const env = { ...settings(), BACKUP_EVERY: '1h', BACKUP_DIR: place, BACKUP_KEEP: '1' };
   const logs: Record<string, unknown>[] = [];

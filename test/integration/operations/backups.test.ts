@@ -156,8 +156,9 @@ test('admins see the last backups with what is wrong, and nobody else does', asy
   const { failed, failures, warning } = await latest();
   expect([failed.error, failures]).toEqual(['no room on the disk', 1]);
   expect(warning).toMatch(
-    /^The last complete backup is old: it was begun at 20.*Z\. 1 attempt failed since .*: no room on the disk\./,
+    /^The last complete backup is old: it was begun at 20.*Z\. 1 attempt failed since /,
   );
+  expect(warning).toContain(': no room on the disk. See docs/');
   expect((await (await app.as('builder')).get('/backups/latest')).status).toBe(403);
   expect((await app.anonymous.get('/backups/latest')).status).toBe(401);
 });
@@ -193,7 +194,7 @@ test('the doctor warns if there is no backup, and says where the last one is', a
   expect(await finding()).toMatchObject({ status: 'ok', detail: expect.stringContaining('/backups/a') });
 });
 
-test('metrics have age, size and duration of the last backup, and failures; none without a backup', async () => {
+test('metrics have age, size and duration of the last backup, and failures', async () => {
   const scrape = async (): Promise<Map<string, number>> => {
     // Figures are kept for ten seconds by each copy.
     const copy = await startTestApp({ databaseUrl: app.databaseUrl, env: { METRICS_TOKEN } });

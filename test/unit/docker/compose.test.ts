@@ -378,7 +378,8 @@ describe('the image', () => {
     const run = spawnSync('sh', [join(root, 'docker/entrypoint.sh'), 'everything'], { encoding: 'utf8' });
     expect([run.status, run.stderr]).toEqual([
       64,
-      'usage: api | worker | sandbox | engine-guard | migrate | backups | rotate-keys | worker-versions | server\n',
+      'usage: api | worker | sandbox | engine-guard | migrate | backups | rotate-keys | worker-versions | ' +
+        'server\n',
     ]);
   });
 });

@@ -9,6 +9,7 @@ import { mayCallFor } from '../../data/teams.ts';
 import { ListState } from '../../ui/list-state.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
 import page from '../../ui/page.module.css';
+import { sizeText } from '../../ui/size.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { TeamFilter } from '../../ui/team-filter.tsx';
 import { tell } from '../../ui/toasts.tsx';
@@ -110,12 +111,4 @@ function columns(remove: (id: string) => Promise<void>): Column<StoredFile>[] {
         ),
     },
   ];
-}
-
-const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
-
-function sizeText(bytes: number): string {
-  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), UNITS.length - 1);
-  const count = bytes / 1_000 ** power;
-  return `${power === 0 || count >= 100 ? Math.round(count) : count.toFixed(1)} ${UNITS[power] ?? ''}`;
 }

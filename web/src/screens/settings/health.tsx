@@ -1,7 +1,9 @@
 import type { Readiness } from '../../../../client/index.ts';
 import { useReadiness } from '../../data/readiness.ts';
+import { mayCall } from '../../data/session.ts';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
+import { LatestBackups } from './backups.tsx';
 import css from './settings.module.css';
 import { words } from './words.ts';
 
@@ -21,6 +23,7 @@ export function Health() {
           {words.readAgain}
         </button>
       </div>
+      {mayCall('getLatestBackups') && <LatestBackups />}
     </>
   );
 }
