@@ -3,6 +3,9 @@ import { isRecord } from './is-record.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
+/** Files that a person attaches to one decision, or to runs of a workflow that have not started. */
+export const MAX_ATTACHED_FILES = 50;
+
 const MEMBERS = ['file_id', 'name', 'media_type', 'size', 'sha256'] as const;
 
 /** What an upload tells of the file. */
@@ -20,6 +23,11 @@ export function isFileSchema(schema: Schema): boolean {
   if (type !== 'object' || !isRecord(properties) || !Object.hasOwn(properties, 'file_id')) return false;
   const known: ReadonlySet<unknown> = new Set(MEMBERS);
   return !Array.isArray(required) || required.every((name) => known.has(name));
+}
+
+/** Whether files fill the array: each of its entries is one. */
+export function isFileListSchema({ type, items, prefixItems }: Schema): boolean {
+  return type === 'array' && prefixItems === undefined && isRecord(items) && isFileSchema(items);
 }
 
 /** The reference to the file, with no more than the schema allows. */

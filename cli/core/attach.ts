@@ -2,14 +2,14 @@
 import { openAsBlob } from 'node:fs';
 import { basename, extname } from 'node:path';
 
-import { referenceTo } from '../../contracts/file-reference.ts';
+import { isFileListSchema, referenceTo } from '../../contracts/file-reference.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { Cli } from './cli.ts';
 import { CliError, usageError } from './errors.ts';
 import { texts } from './flags.ts';
 
 export const attachFlag = texts(
-  'Upload a file and refer to it in the field NAME, or else in the list "files"',
+  'Upload a file and refer to it in the field NAME, or else in the list "files"; repeat it for several files',
   '[NAME=]PATH',
 );
 
@@ -51,8 +51,9 @@ export async function openUpload(path: string, type = mediaTypeOf(path)): Promis
 }
 
 /**
- * The input with the files: `name=path` sets a field, a path alone adds to the list `files`. The schema may
- * allow a part of a reference only.
+ * The input with the files: `name=path` sets a field, or adds to it if the schema has a list of files there;
+ * a path alone adds to the list `files`. The schema may allow a part of a reference only.
+ * @throws CliError before anything is uploaded if a field for one file is given twice
  */
 export async function withFiles(
   cli: Cli,
@@ -63,17 +64,42 @@ export async function withFiles(
   if (attached.length === 0) return input;
   if (input !== undefined && !isRecord(input)) throw usageError('--attach needs an input that is an object.');
   const value: Record<string, unknown> = { ...input };
-  for (const given of attached) {
-    const [, name = 'files', path = given] = /^([^=/\\.]+)=(.+)$/s.exec(given) ?? [];
+  for (const { name, path, isListed, property } of targetsOf(attached, schema)) {
     const body = await openUpload(path);
     const query = { name: basename(path), ...uploadFor };
     const file = await cli.client.call('uploadFile', { query, body, signal: cli.signal });
-    const others = Array.isArray(value['files']) ? (value['files'] as unknown[]) : [];
-    const property = memberOf(memberOf(schema, 'properties'), name);
-    if (path === given) value[name] = [...others, referenceTo(file, memberOf(property, 'items'))];
+    const others = memberOf(value, name);
+    if (isListed)
+      value[name] = [
+        ...(Array.isArray(others) ? (others as unknown[]) : []),
+        referenceTo(file, memberOf(property, 'items')),
+      ];
     else value[name] = referenceTo(file, property);
   }
   return value;
+}
+
+interface Target {
+  /** Of the field. */
+  name: string;
+  path: string;
+  /** Whether it is one of several. */
+  isListed: boolean;
+  /** The schema of the field, if it is known. */
+  property: unknown;
+}
+
+function targetsOf(attached: readonly string[], schema: unknown): Target[] {
+  const targets = attached.map((given): Target => {
+    const [, name = 'files', path = given] = /^([^=/\\.]+)=(.+)$/s.exec(given) ?? [];
+    const property = memberOf(memberOf(schema, 'properties'), name);
+    const isList = isRecord(property) && isFileListSchema(property);
+    return { name, path, isListed: path === given || isList, property };
+  });
+  const names = targets.flatMap(({ name, isListed }) => (isListed ? [] : [name]));
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw usageError(`--attach ${twice}=… is given twice; the field takes one file.`);
+  return targets;
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -3,12 +3,11 @@
  * docs/events-and-files.md#files-of-people-who-build-nothing. Only runs of that workflow take them, as input.
  * Those that no run has taken are removed after a day, the others with the last run that uses them.
  */
+import { MAX_ATTACHED_FILES } from '../../contracts/file-reference.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { conflict } from '../errors.ts';
 
 const WAITING_HOURS = 24;
-/** Files of one person for one workflow that no run has taken. */
-const MAX_WAITING = 50;
 /** Files of one statement, so that it does not hold locks for long. */
 const BATCH = 100;
 
@@ -30,10 +29,10 @@ export async function checkWaiting(em: EntityManager, ownerId: string, workflowI
       where owner_id = ? and workflow_id = ? and expires_at is not null`,
     [ownerId, workflowId],
   );
-  if ((row?.count ?? 0) >= MAX_WAITING)
+  if ((row?.count ?? 0) >= MAX_ATTACHED_FILES)
     throw conflict(
       'limit_reached',
-      `At most ${MAX_WAITING} files of a person wait for a run of the workflow. ` +
+      `At most ${MAX_ATTACHED_FILES} files of a person wait for a run of the workflow. ` +
         'Start it with some of them, or delete some; after a day they are removed.',
     );
 }

@@ -1,4 +1,5 @@
 /** Files that people upload for their decisions: docs/human-tasks.md#decide. */
+import { MAX_ATTACHED_FILES } from '../../contracts/file-reference.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import { conflict } from '../errors.ts';
@@ -6,7 +7,6 @@ import type { HumanTask } from './human-task.ts';
 import { checkState, lockTask } from './locked-task.ts';
 
 export const MAX_ATTACHMENT_BYTES = 25 * 1024 * 1024;
-const MAX_ATTACHMENTS = 50;
 
 /**
  * In the transaction that stores the file. The run is locked, so two uploads do not pass the limit together.
@@ -21,6 +21,6 @@ export async function checkAttachment(em: EntityManager, actor: Actor, seen: Hum
       where u.run_id = ? and f.owner_id = ? and f.of_runs`,
     [seen.run_id, actor.id],
   );
-  if ((row?.count ?? 0) >= MAX_ATTACHMENTS)
-    throw conflict('limit_reached', `A run takes at most ${MAX_ATTACHMENTS} files of one person.`);
+  if ((row?.count ?? 0) >= MAX_ATTACHED_FILES)
+    throw conflict('limit_reached', `A run takes at most ${MAX_ATTACHED_FILES} files of one person.`);
 }

@@ -100,6 +100,39 @@ test('files are attached to an input, as fields or as a list', async () => {
   expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('Cannot read')]);
 });
 
+test('several files go to a field that is a list of files, and one only to a field for one', async () => {
+  const file = { type: 'object', required: ['file_id'], properties: { file_id: { type: 'string' } } };
+  const document = {
+    type: 'object',
+    properties: {
+      receipts: { type: 'array', items: { ...file, additionalProperties: false } },
+      letter: file,
+    },
+  };
+  const definition = { input: { schema: { format: 'json', document } }, do: [{ a: { set: { x: 1 } } }] };
+  expect((await asAda.post('/workflows', { name: 'Trip', definition })).status).toBe(201);
+  const [one, two] = [join(folder, 'one.pdf'), join(folder, 'two.pdf')];
+  for (const path of [one, two]) writeFileSync(path, 'content');
+  const start = (...files: string[]) =>
+    ada.run(['run', 'start', 'Trip', '-o', 'json', ...files.flatMap((name) => ['--attach', name])]);
+  const run = await start(`receipts=${one}`, `letter=${one}`, `receipts=${two}`);
+  const { receipts, letter } = run.json().input_params;
+  expect([receipts, letter.name]).toEqual([
+    [{ file_id: expect.any(String) }, { file_id: expect.any(String) }],
+    'one.pdf',
+  ]);
+  const names = await Promise.all(
+    receipts.map(async ({ file_id: id }: { file_id: string }) => {
+      return (await asAda.get(`/files/${id}/metadata`)).body.name;
+    }),
+  );
+  expect(names).toEqual(['one.pdf', 'two.pdf']);
+  const files = (await asAda.get('/files?limit=200')).body.length;
+  const twice = await start(`letter=${one}`, `letter=${two}`);
+  expect([twice.exitCode, twice.stderr]).toEqual([2, expect.stringContaining('letter=… is given twice')]);
+  expect((await asAda.get('/files?limit=200')).body).toHaveLength(files);
+});
+
 test('files are attached without the role builder: by a runner to a start, to a decision', async () => {
   const [rolf, nina] = await Promise.all([
     platform.createUser({ username: 'rolf', roles: ['viewer'] }),

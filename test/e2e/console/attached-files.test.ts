@@ -182,3 +182,85 @@ inBrowser('a runner starts a workflow with a file, and a builder too', async () 
     expect(complaints).toEqual([]);
   }
 });
+
+inBrowser('several files go with a decision, and each can be taken away again', async () => {
+  const mia = await app.createUser({ username: 'mia', roles: ['approver'] });
+  const item = {
+    ...receipt,
+    properties: { ...receipt.properties, size: { type: 'integer', maximum: 1_000 } },
+  };
+  const several = { type: 'array', title: 'Receipts', items: item, minItems: 2, maxItems: 3 };
+  const task = await insertTask(
+    app.orm,
+    await insertRun(app.orm, { owner: (await app.user('builder')).id }),
+    {
+      candidates: { users: ['mia'], roles: [], groups: [] },
+      form_schema: { type: 'object', required: ['receipts'], properties: { receipts: several } },
+    },
+  );
+  for (const viewport of [phone, wide]) {
+    const { page, complaints, open } = await visit(mia, { viewport });
+    await open(`/inbox?task=${task}`);
+    const input = page.getByLabel('Receipts *', { exact: true });
+    await input.waitFor();
+    await page.getByText('At most 3 files.').waitFor();
+    expect([await input.getAttribute('multiple'), await input.getAttribute('accept')]).toEqual([
+      '',
+      'application/pdf',
+    ]);
+    await expectFits(page, `several-files-none-${viewport.width}`);
+    const chosen = page.getByRole('list', { name: 'Receipts: chosen files' });
+    const names = () => chosen.getByRole('listitem').locator('span').allTextContents();
+    const remove = (name: string) => page.getByRole('button', { name: `Remove ${name}`, exact: true });
+
+    // What does not fit is refused by name, and the others are taken.
+    await input.setInputFiles([pdf('large.pdf', 1_001), pdf('a.pdf')]);
+    await page.getByText(/large\.pdf: .*1000/).waitFor();
+    await chosen.getByText('a.pdf', { exact: true }).waitFor();
+    expect(await input.getAttribute('aria-invalid')).toBe('true');
+    const long = `${'long-name-'.repeat(20)}.pdf`;
+    const letGo = await heldUpload(page);
+    await input.setInputFiles([pdf('b.pdf'), pdf(long)]);
+    await page.getByRole('listitem').filter({ hasText: 'Uploading b.pdf' }).waitFor();
+    await page
+      .getByRole('status')
+      .filter({ hasText: '1 file, Uploading b.pdf' })
+      .waitFor({ state: 'attached' });
+    expect(await page.getByText(/large\.pdf/).count()).toBe(0);
+    await page.getByRole('button', { name: /^Approve/ }).click();
+    await page.getByText('is still being uploaded').waitFor();
+    await isFocused(page, input);
+    // One that is on its way can be taken away, too.
+    await remove('b.pdf').press('Enter');
+    await isFocused(page, input);
+    letGo();
+    await page
+      .getByText(/^Uploading/)
+      .first()
+      .waitFor({ state: 'detached' });
+    expect(await names()).toEqual(['a.pdf', long]);
+    await expectFits(page, `several-files-${viewport.width}`);
+    await input.setInputFiles([pdf('c.pdf'), pdf('d.pdf')]);
+    await page.getByText('At most 3 files can be chosen, and there are 2.').waitFor();
+    await remove(long).press('Enter');
+    await isFocused(page, input);
+    expect(await names()).toEqual(['a.pdf']);
+    await page.getByRole('button', { name: /^Approve/ }).click();
+    await page.getByText(/Receipts must have at least 2 entries/).waitFor();
+    await input.setInputFiles([pdf('c.pdf')]);
+    await chosen.getByText('c.pdf', { exact: true }).waitFor();
+    expect(complaints).toEqual([]);
+    if (viewport === wide) await page.getByRole('button', { name: /^Approve/ }).click();
+  }
+  const { decision } = await until(
+    async () => (await (await app.as(mia)).get(`/hitl/tasks/${task}`)).body,
+    ({ status }) => status === 'decided',
+  );
+  const members = { file_id: expect.any(String), media_type: 'application/pdf', size: 3 };
+  expect(decision.payload).toEqual({
+    receipts: [
+      { ...members, name: 'a.pdf' },
+      { ...members, name: 'c.pdf' },
+    ],
+  });
+});

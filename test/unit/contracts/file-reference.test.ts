@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { isFileSchema, referenceTo } from '../../../contracts/file-reference.ts';
+import { isFileListSchema, isFileSchema, referenceTo } from '../../../contracts/file-reference.ts';
 
 const file = { id: 'f1', name: 'a.pdf', media_type: 'application/pdf', size: 3, sha256: 'ab' };
 const whole = { file_id: 'f1', name: 'a.pdf', media_type: 'application/pdf', size: 3, sha256: 'ab' };
@@ -21,4 +21,15 @@ test('a reference has no more than the schema allows', () => {
   expect(referenceTo(file, { properties })).toEqual(whole);
   for (const closed of ['additionalProperties', 'unevaluatedProperties'])
     expect(referenceTo(file, { properties, [closed]: false })).toEqual({ file_id: 'f1', size: 3 });
+});
+
+test('files fill an array of which each entry is one', () => {
+  const items = { properties: { file_id: { type: 'string' } } };
+  expect(isFileListSchema({ type: 'array', items })).toBe(true);
+  expect(isFileListSchema({ type: 'array', items, maxItems: 2 })).toBe(true);
+  expect(isFileListSchema({ items })).toBe(false);
+  expect(isFileListSchema({ type: 'array' })).toBe(false);
+  expect(isFileListSchema({ type: 'array', items: true })).toBe(false);
+  expect(isFileListSchema({ type: 'array', items, prefixItems: [items] })).toBe(false);
+  expect(isFileListSchema({ type: 'array', items: { ...items, required: ['page'] } })).toBe(false);
 });

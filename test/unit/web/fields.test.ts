@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import {
   controlId,
@@ -312,4 +312,56 @@ test('a file that a value has already stays, and what is no reference is shown a
   expect(sent(reference)).toEqual({ receipt: reference });
   expect(sent([1])).toEqual({ receipt: [1] });
   expect(filledValue(fieldsOf(withDefault(reference)), {}).value).toEqual({ receipt: reference });
+});
+
+describe('an array of files', () => {
+  const file = { type: 'object', required: ['file_id'], properties: { file_id: { type: 'string' } } };
+  const list = (more: object = {}, required: string[] = []): Schema => ({
+    required,
+    properties: { receipts: { type: 'array', items: file, ...more } },
+  });
+  const send = (of: Schema, receipts: Entries[string]) => filledValue(fieldsOf(of), { receipts });
+  const [a, b] = [
+    { file_id: 'f1', name: 'a.pdf' },
+    { file_id: 'f2', name: 'b.pdf' },
+  ];
+
+  test('is a field for several files, as many as the schema and the server take', () => {
+    const most = (of: Schema) => fieldsOf(of).map((field) => [field.kind, 'most' in field && field.most]);
+    expect(most(list())).toEqual([['files', 50]]);
+    expect(most(list({ maxItems: 3 }))).toEqual([['files', 3]]);
+    expect(most(list({ maxItems: 300 }))).toEqual([['files', 50]]);
+    for (const other of [
+      { items: { ...file, required: ['file_id', 'page'] } },
+      { items: true },
+      { prefixItems: [file] },
+    ])
+      expect(fieldsOf(list(other)).map(({ kind }) => kind)).toEqual(['json']);
+  });
+
+  test('sends the references, and waits for what is on its way', () => {
+    expect(send(list(), { files: [{ file: a, name: 'a.pdf' }, { file: b }] })).toEqual({
+      value: { receipts: [a, b] },
+      unreadable: [],
+    });
+    expect(send(list(), { files: [] }).value).toEqual({});
+    expect(send(list({}, ['receipts']), { files: [] }).value).toEqual({ receipts: [] });
+    expect(send(list(), { files: [{ file: a }], isUploading: true }).unreadable).toEqual([
+      { pointer: '/receipts', message: 'is still being uploaded' },
+    ]);
+  });
+
+  test('that is there already stays, and what are no references is shown as JSON', () => {
+    const sent = (value: unknown) => {
+      const of = list({ default: value });
+      return [filledValue(fieldsOf(of), firstEntries(of)).value, filledValue(fieldsOf(of), {}).value];
+    };
+    expect(sent([a, b])).toEqual([{ receipts: [a, b] }, { receipts: [a, b] }]);
+    expect(sent(['a.pdf'])[0]).toEqual({ receipts: ['a.pdf'] });
+    expect(sent('a.pdf')[0]).toEqual({ receipts: 'a.pdf' });
+    const of = list({ default: ['a.pdf'] });
+    const [field] = fieldsOf(of);
+    if (field === undefined) throw new Error('no field');
+    expect(shownField(field, firstEntries(of)['receipts']).kind).toBe('json');
+  });
 });

@@ -1,5 +1,5 @@
 /** Turns a JSON Schema into the fields of a form, and what was entered into the value to send. */
-import { isFileSchema } from '../../../../contracts/file-reference.ts';
+import { isFileListSchema, isFileSchema, MAX_ATTACHED_FILES } from '../../../../contracts/file-reference.ts';
 import { isRecord } from '../../../../contracts/is-record.ts';
 import { escapeToken } from '../../../../contracts/json-pointer.ts';
 
@@ -42,17 +42,22 @@ export type Field = FieldBase &
     | { kind: 'choice' | 'choices'; options: readonly { value: unknown; label: string }[] }
     | { kind: 'group'; fields: readonly Field[] }
     | { kind: 'file'; schema: Schema }
+    /** `schema` is that of one file, `most` the number of files that may be chosen. */
+    | { kind: 'files'; schema: Schema; most: number }
   );
 export type Group = Extract<Field, { kind: 'group' }>;
 export type FileField = Extract<Field, { kind: 'file' }>;
+export type FilesField = Extract<Field, { kind: 'files' }>;
 
 /**
- * What was entered, by the field's name: text of inputs, truth of check boxes, positions of choices. A group
- * or file that began with a value that is no object has JSON text.
+ * What was entered, by the field's name: text of inputs, truth of check boxes, positions of choices. A group,
+ * a file or files that began with a value of another kind have JSON text.
  */
-export type Entries = Readonly<Record<string, string | boolean | readonly number[] | GroupEntry | FileEntry>>;
+export type Entries = Readonly<
+  Record<string, string | boolean | readonly number[] | GroupEntry | FileEntry | FilesEntry>
+>;
 
-/** The problem of a file that is on its way. */
+/** The problem of files that are on their way. */
 export const STILL_UPLOADING = 'is still being uploaded';
 
 /** A reference to a file that was uploaded; null without one. */
@@ -61,6 +66,18 @@ export interface FileEntry {
   /** Of the file: the schema may allow no name in the reference. */
   name?: string;
   isUploading?: boolean;
+}
+
+/** References to files that were uploaded, in the order in which they were chosen. */
+export interface FilesEntry {
+  files: readonly ChosenFile[];
+  isUploading?: boolean;
+}
+
+export interface ChosenFile {
+  file: Schema;
+  /** Of the file: the schema may allow no name in the reference. */
+  name?: string;
 }
 
 /** What was entered into the fields of an object, and what they began with. */
@@ -132,6 +149,8 @@ function fieldOf(name: string, schema: Schema, required: boolean, depth: number)
   if (ofItems !== null) return { ...base, kind: 'choices', options: ofItems };
   if (schema['type'] === 'array' && objectOf(schema['items'])['type'] === 'string')
     return { ...base, kind: 'lines' };
+  if (isFileListSchema(schema))
+    return { ...base, kind: 'files', schema: objectOf(schema['items']), most: mostFiles(schema) };
   switch (schema['type']) {
     case 'string':
       return { ...base, kind: textKind(schema) };
@@ -147,6 +166,10 @@ function fieldOf(name: string, schema: Schema, required: boolean, depth: number)
     default:
       return { ...base, kind: 'json' };
   }
+}
+
+function mostFiles({ maxItems }: Schema): number {
+  return typeof maxItems === 'number' ? Math.min(maxItems, MAX_ATTACHED_FILES) : MAX_ATTACHED_FILES;
 }
 
 /** Whether fields for its `properties` can enter all that an object may have. */
@@ -214,9 +237,22 @@ export function fileEntry(field: FileField, entry: Entries[string] | undefined):
   return { file: isRecord(field.initial) ? field.initial : null };
 }
 
+/** The files of a field; of one that nobody has touched, what it begins with. */
+export function filesEntry(field: FilesField, entry: Entries[string] | undefined): FilesEntry {
+  if (typeof entry === 'object' && 'files' in entry) return entry;
+  return filesOf(field.initial) ?? { files: [] };
+}
+
+/** Null if not all of them are references. */
+function filesOf(value: unknown): FilesEntry | null {
+  const given = listOf(value);
+  const files = given.filter(isRecord).map((file) => ({ file }));
+  return Array.isArray(value) && files.length === given.length ? { files } : null;
+}
+
 /** The field as its entry needs it: an object whose entry is JSON text has one field for all of it. */
 export function shownField(field: Field, entry: Entries[string] | undefined): Field {
-  const isObject = field.kind === 'group' || field.kind === 'file';
+  const isObject = field.kind === 'group' || field.kind === 'file' || field.kind === 'files';
   return isObject && typeof entry === 'string' ? { ...field, kind: 'json' } : field;
 }
 
@@ -241,6 +277,9 @@ function entryOf(field: Field, value: unknown): Entries[string] {
     case 'file':
       if (value === undefined || value === null) return { file: null };
       return isRecord(value) ? { file: value } : JSON.stringify(value, null, 2);
+    case 'files':
+      if (value === undefined || value === null) return { files: [] };
+      return filesOf(value) ?? JSON.stringify(value, null, 2);
     case 'json':
       return value === undefined ? '' : JSON.stringify(value, null, 2);
     default:
@@ -281,6 +320,7 @@ function readField(given: Field, entry: Entries[string] | undefined): Read {
   const field = shownField(given, entry);
   if (field.kind === 'group') return readGroup(field, entry);
   if (field.kind === 'file') return readFile(field, entry);
+  if (field.kind === 'files') return readFiles(field, entry);
   const read = readEntry(field, entry);
   return 'problem' in read
     ? { value: undefined, unreadable: [{ pointer: '', message: read.problem }] }
@@ -289,8 +329,21 @@ function readField(given: Field, entry: Entries[string] | undefined): Read {
 
 function readFile(field: FileField, entry: Entries[string] | undefined): Read {
   const { file, isUploading = false } = fileEntry(field, entry);
-  const unreadable = isUploading ? [{ pointer: '', message: STILL_UPLOADING }] : [];
-  return { value: file ?? undefined, unreadable };
+  return { value: file ?? undefined, unreadable: uploadProblems(isUploading) };
+}
+
+/** Like a choice of several, a list that has to be there may be empty; `minItems` says otherwise. */
+function readFiles(field: FilesField, entry: Entries[string] | undefined): Read {
+  const { files, isUploading = false } = filesEntry(field, entry);
+  const value = files.map(({ file }) => file);
+  return {
+    value: value.length > 0 || field.required ? value : undefined,
+    unreadable: uploadProblems(isUploading),
+  };
+}
+
+function uploadProblems(isUploading: boolean): FieldProblem[] {
+  return isUploading ? [{ pointer: '', message: STILL_UPLOADING }] : [];
 }
 
 /**
@@ -325,7 +378,7 @@ function hasDefault(field: Field): boolean {
 }
 
 function readEntry(
-  field: Exclude<Field, Group | FileField>,
+  field: Exclude<Field, Group | FileField | FilesField>,
   entry: Entries[string] | undefined,
 ): { value: unknown } | { problem: string } {
   if (field.kind === 'boolean') return { value: entry === true };

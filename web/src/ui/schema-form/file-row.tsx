@@ -2,18 +2,14 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
-import { isRecord } from '../../../../contracts/is-record.ts';
 import { referenceTo } from '../../../../contracts/file-reference.ts';
-import { mediaTypeOf, uploadFile } from '../../data/uploads.ts';
+import { uploadFile } from '../../data/uploads.ts';
 import { detailOf } from '../problem.tsx';
-import { fileEntry, STILL_UPLOADING, type FileEntry, type FileField, type Schema } from './fields.ts';
-import { formProblems } from './form-check.ts';
+import { acceptedTypes, nameOf, problemOf, type UploadFor } from './chosen-files.ts';
+import { fileEntry, STILL_UPLOADING, type FileEntry, type FileField } from './fields.ts';
 import { describedBy, Notes, Required, type RowProps } from './row.tsx';
 import css from './schema-form.module.css';
 import { words } from './words.ts';
-
-/** What lets somebody upload files who is no builder: a task that they decide, a workflow that they start. */
-export type UploadFor = { human_task: string } | { workflow: string };
 
 interface Props extends RowProps {
   field: FileField;
@@ -118,27 +114,4 @@ function useUpload({ field, entry: given, uploadFor, onChange }: Props) {
     change.current({ file: null });
   };
   return { entry, refused: refused.value, uploading: uploading.value, choose, remove, row };
-}
-
-function nameOf({ file, name }: FileEntry): string {
-  const shown = [name, file?.['name'], file?.['file_id']].find((text) => typeof text === 'string');
-  return shown ?? '';
-}
-
-/** What the schema has against the file, as far as it can be told before the upload. */
-function problemOf(schema: Schema, file: File): string | undefined {
-  const properties = isRecord(schema['properties']) ? schema['properties'] : {};
-  const value = { name: file.name, media_type: mediaTypeOf(file), size: file.size };
-  const known = Object.entries(properties).filter(([name]) => Object.hasOwn(value, name));
-  return formProblems({ type: 'object', properties: Object.fromEntries(known) }, value)[0]?.message;
-}
-
-/** For the browser's own dialog. */
-function acceptedTypes(schema: Schema): string | undefined {
-  const properties = isRecord(schema['properties']) ? schema['properties'] : {};
-  const { const: only, enum: several = [only] } = isRecord(properties['media_type'])
-    ? properties['media_type']
-    : {};
-  const types = Array.isArray(several) ? several.filter((type) => typeof type === 'string') : [];
-  return types.length === 0 ? undefined : types.join(',');
 }

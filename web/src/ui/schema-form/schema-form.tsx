@@ -3,7 +3,9 @@ import type { FunctionComponent } from 'preact';
 import { useEffect } from 'preact/hooks';
 
 import css from './schema-form.module.css';
-import { FileRow, type UploadFor } from './file-row.tsx';
+import type { UploadFor } from './chosen-files.ts';
+import { FileRow } from './file-row.tsx';
+import { FilesRow } from './files-row.tsx';
 import {
   controlId,
   fieldsOf,
@@ -73,6 +75,8 @@ function Fields({ id, fields, pointer, entries, problems, disabled, uploadFor, o
         // Keyed by its id: an upload is for this form alone, also where another of its kind follows.
         if (field.kind === 'file')
           return <FileRow key={shared.id} {...shared} field={field} uploadFor={uploadFor} />;
+        if (field.kind === 'files')
+          return <FilesRow key={shared.id} {...shared} field={field} uploadFor={uploadFor} />;
         return <FieldRow key={field.name} {...shared} field={field} />;
       })}
     </div>
