@@ -4962,6 +4962,8 @@ export interface Operations {
        * runs.
        */
       workflow_id?: string | undefined;
+      /** A team: only runs of the workflows that it has now, for its builders whoever started them. */
+      team_id?: string | undefined;
       /** In the first hour or day. Default: 24 hours or 14 days before `to`. */
       from?: Instant | undefined;
       /** After the last hour or day. Default: now. */

@@ -12,7 +12,7 @@ import { choice, flag, refuseFlags, seconds, text, texts, type ValuesOf } from '
 import { checkForm, readForm } from '../core/form.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { startableId } from '../core/names.ts';
+import { ofTeam, startableId } from '../core/names.ts';
 import { runFilters, runQuery } from '../core/run-filters.ts';
 import {
   endOf,
@@ -153,13 +153,15 @@ const stats = command({
   flags: {
     by: choice('Default: hour', ['hour', 'day']),
     workflow: text('Runs of this workflow', 'WORKFLOW'),
+    team: text('Runs of workflows of this team, for its builders whoever started them', 'TEAM'),
     last: seconds('How far back, such as 12h or 30d. Default: 24 hours or 14 days'),
   },
-  run: async (cli, { by, workflow, last }) => {
+  run: async (cli, { by, workflow, team, last }) => {
     await cli.requireLogIn();
     const query = {
       by,
       workflow_id: workflow === undefined ? undefined : await startableId(cli, workflow),
+      ...(await ofTeam(cli, team)),
       from: last === undefined ? undefined : new Date(Date.now() - last * 1_000).toISOString(),
     };
     const { series } = await cli.client.call('getRunStats', { query, signal: cli.signal });

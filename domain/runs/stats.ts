@@ -1,4 +1,7 @@
-/** Statistics of runs: counts by hour or day of the runs that the caller owns; for admins of all runs. */
+/**
+ * Statistics of runs: counts by hour or day of the runs that the caller owns; for admins of all runs, for
+ * builders of a team also of all runs of its workflows.
+ */
 import { utcTime } from '../../contracts/instant.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, Conditions } from '../../db/sql.ts';
@@ -6,6 +9,7 @@ import type { RunStatus } from '../../contracts/run-events.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { badRequest } from '../errors.ts';
 import { HOURS_KEPT_DAYS, hoursOf } from './hours.ts';
+import { mayOverseeRun } from './policy.ts';
 
 export const STATS_UNITS = ['hour', 'day'] as const;
 export type StatsUnit = (typeof STATS_UNITS)[number];
@@ -23,6 +27,7 @@ export const MAX_SERIES = 200;
 export interface StatsQuery {
   by: StatsUnit;
   workflow_id?: readonly string[] | undefined;
+  team_id?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
 }
@@ -85,15 +90,16 @@ export async function readRunStats(
   em: EntityManager,
   actor: Actor,
   range: StatsRange,
-  workflowIds: readonly string[] | undefined,
+  { workflow_id: workflowIds, team_id: teamId }: Pick<StatsQuery, 'workflow_id' | 'team_id'>,
 ): Promise<StatsSeries[]> {
   const ids = workflowIds && [...new Set(workflowIds)];
-  const owner = isAdmin(actor) ? null : actor.id;
-  const rows = await readBuckets(em, owner, range, ids);
+  const seesAll = teamId === undefined ? isAdmin(actor) : mayOverseeRun(actor, { team_id: teamId });
+  const seen: Seen = { owner: seesAll ? null : actor.id, team: teamId };
+  const rows = await readBuckets(em, seen, range, ids);
   if (!ids)
     return [{ workflow_id: null, last_run: null, buckets: rows.map(({ workflow_id: _id, ...row }) => row) }];
   const byWorkflow = Map.groupBy(rows, ({ workflow_id: id }) => id);
-  const last = await readLastRuns(em, owner, ids);
+  const last = await readLastRuns(em, seen, ids);
   return ids.map((id) => ({
     workflow_id: id,
     last_run: last.get(id) ?? null,
@@ -101,14 +107,22 @@ export async function readRunStats(
   }));
 }
 
+/** Whose runs are counted. */
+interface Seen {
+  /** Null: everybody's. */
+  owner: string | null;
+  /** Only runs of workflows that this team has now. */
+  team: string | undefined;
+}
+
 async function readBuckets(
   em: EntityManager,
-  owner: string | null,
+  seen: Seen,
   { by, from, to }: StatsRange,
   ids: readonly string[] | undefined,
 ): Promise<(StatsBucket & { workflow_id: string | null })[]> {
   const where = (time: string): Conditions => {
-    const conditions = ofCaller(owner, ids);
+    const conditions = ofCaller(seen, ids);
     return conditions
       .add(`${time} >= ?::timestamptz`, from.toISOString())
       .add(`${time} < ?::timestamptz`, to.toISOString());
@@ -132,13 +146,14 @@ async function readBuckets(
 /** The latest run of each workflow, if it is still there. */
 async function readLastRuns(
   em: EntityManager,
-  owner: string | null,
+  { owner, team }: Seen,
   ids: readonly string[],
 ): Promise<Map<string, NonNullable<StatsSeries['last_run']>>> {
   const mine = owner === null ? '' : 'and owner_id = ?';
+  const held = team === undefined ? '' : 'join workflow w on w.id = wanted.id and w.team_id = ?::uuid';
   const rows = await em.execute<{ workflow_id: string; id: string; status: RunStatus; created_at: Date }[]>(
     `select wanted.id as workflow_id, r.id, r.status, r.created_at
-       from unnest(?::uuid[]) as wanted (id)
+       from unnest(?::uuid[]) as wanted (id) ${held}
        cross join lateral (
             select run_id from (
               (select last_run_id as run_id from run_hour
@@ -149,14 +164,16 @@ async function readLastRuns(
                 where workflow_id = wanted.id and change = 'started' ${mine} order by run_id desc limit 1)
             ) latest order by run_id desc limit 1) last
        join run r on r.id = last.run_id`,
-    [arrayLiteral(ids), ...(owner === null ? [] : [owner, owner])],
+    [arrayLiteral(ids), ...(team === undefined ? [] : [team]), ...(owner === null ? [] : [owner, owner])],
   );
   return new Map(rows.map(({ workflow_id: workflow, ...run }) => [workflow, run]));
 }
 
-function ofCaller(owner: string | null, ids: readonly string[] | undefined): Conditions {
+function ofCaller({ owner, team }: Seen, ids: readonly string[] | undefined): Conditions {
   const conditions = new Conditions();
   if (owner !== null) conditions.add('owner_id = ?', owner);
   if (ids) conditions.add('workflow_id = any(?::uuid[])', arrayLiteral(ids));
+  if (team !== undefined)
+    conditions.add('workflow_id = any(array(select w.id from workflow w where w.team_id = ?::uuid))', team);
   return conditions;
 }

@@ -21,6 +21,31 @@ const { inBrowser, visit } = consoleTestsWithoutTemporal(async (started) => {
 
 const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 
+inBrowser(
+  'the strip of the day counts the runs of the team that is chosen, whoever started them',
+  async () => {
+    const bert = await app.createUser({ username: 'bert', roles: ['builder'] });
+    expect((await asAda.put(`/teams/${team}/members/${bert.id}`, { role: 'builder' })).status).toBe(201);
+    const definition = { do: [{ a: { set: { x: 1 } } }] };
+    const start = async (who: Client, body: object) => {
+      const { id } = (await who.post('/workflows', { definition, ...body })).body;
+      expect((await who.post(`/workflows/${id}/run`, {})).status).toBe(201);
+    };
+    for (const name of ['ours', 'ours as well']) await start(asAda, { name, team_id: team });
+    await start(await app.as(bert), { name: 'his own' });
+    await start(await app.as(bert), { name: 'ours too', team_id: team });
+    const { page, complaints, open } = await visit(bert);
+    await open('/runs');
+    const strip = (started: number) => page.getByRole('img', { name: `Last 24 hours: ${started} started` });
+    await strip(2).waitFor();
+    await page.getByLabel('Team', { exact: true }).selectOption('payments');
+    await strip(3).waitFor();
+    await page.getByLabel('Team', { exact: true }).selectOption('');
+    await strip(2).waitFor();
+    expect(complaints).toEqual([]);
+  },
+);
+
 inBrowser('runs and the inbox are narrowed to a team, and the address keeps it', async () => {
   const candidates = { users: [ada.id], roles: [], groups: [] };
   const [own, ofTeam] = [
@@ -83,6 +108,15 @@ inBrowser(
       { name: 'Ours', team_id: team, workflow_id: null, group: null },
       { name: 'Money back', team_id: null, workflow_id: workflow.id, group: null },
     ]);
+    await page.getByRole('row', { name: /Ours/ }).getByRole('button', { name: 'Change' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Change the chat' });
+    await dialog.getByLabel(/^Name/).fill('All of ours');
+    await dialog.getByLabel('Reminder').uncheck();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('row', { name: /All of ours/ }).waitFor();
+    const [changed] = (await asAda.get('/notifications/channels')).body;
+    expect([changed.name, changed.team_id, changed.kinds.length]).toEqual(['All of ours', team, 5]);
+    expect(changed.kinds).not.toContain('reminder');
     expect(complaints).toEqual([]);
   },
 );

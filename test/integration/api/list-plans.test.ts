@@ -124,3 +124,26 @@ test('the sessions of a user are read by index', async () => {
   expect(scanned).toEqual([]);
   expect(read).toBeLessThanOrEqual(100);
 });
+
+test.each([['admin'], ['person']] as const)(
+  "a team's statistics of runs, for %s, read its hours",
+  async (who) => {
+    const em = app.orm.em.fork();
+    // An hour of each workflow on each of the last days.
+    await em.execute('truncate run_hour');
+    await em.execute(
+      `insert into run_hour (owner_id, workflow_id, hour, started)
+     select owner_id, id, date_trunc('hour', now()) - n * interval '1 day', 1
+       from workflow, generate_series(0, 9) n`,
+    );
+    await em.execute('analyze run_hour');
+    const client = who === 'admin' ? admin : person;
+    let body: { series: { buckets: { started: number }[] }[] } | undefined;
+    const path = withIds('/runs/stats?team_id={others}', ids);
+    const statements = await keep(async () => ({ body } = await client.get(path)));
+    expect(body?.series[0]?.buckets[0]?.started).toBeGreaterThan(0);
+    const { scanned, read } = await explainAll(app.orm, statements, [...BIG, 'run_hour']);
+    expect(scanned).toEqual([]);
+    expect(read).toBeLessThanOrEqual(1_000);
+  },
+);

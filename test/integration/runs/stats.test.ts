@@ -145,6 +145,42 @@ test('a series for each workflow, with its latest run that the caller may see', 
   expect((await stats(admin, query)).series[1].last_run.id).toBe(ofBen);
 });
 
+test('of a team: for its builders and admins all runs of its workflows, for others their own', async () => {
+  const team = (await admin.post('/teams', { name: 'counting', admin: ada.id })).body.id;
+  const held = (await asAda.post('/workflows', { name: 'held', definition, team_id: team })).body.id;
+  const cleo = await app.createUser({ roles: ['builder'] });
+  for (const [user, role] of [
+    [ben.id, 'builder'],
+    [cleo.id, 'viewer'],
+  ])
+    expect((await asAda.put(`/teams/${team}/members/${user}`, { role })).status).toBe(201);
+  const asCleo = await app.as(cleo);
+  await start(asAda);
+  const ofAda = await start(asAda, held);
+  await end(ofAda);
+  await foldRunChanges(em());
+  const ofBen = await start(asBen, held);
+  const query = `team_id=${team}`;
+  for (const who of [asAda, asBen, admin])
+    expect(await counted(who, query)).toMatchObject({ started: 2, completed: 1 });
+  expect(await counted(asAda)).toMatchObject({ started: 2 });
+  expect(await counted(asBen)).toMatchObject({ started: 1 });
+  for (const who of [asCleo, await app.as('builder')])
+    expect(await counted(who, query)).toMatchObject({ started: 0 });
+
+  const both = `by=day&${query}&workflow_id=${held},${workflows[0]}`;
+  for (const who of [asAda, asBen])
+    expect((await stats(who, both)).series.map((one: any) => [one.last_run?.id, one.buckets.length])).toEqual(
+      [
+        [ofBen, 1],
+        [undefined, 0],
+      ],
+    );
+  expect((await stats(asCleo, both)).series[0]).toMatchObject({ last_run: null, buckets: [] });
+  expect((await asAda.get('/runs/stats?team_id=nonsense')).status).toBe(400);
+  expect((await stats(asAda, `team_id=${uuidv7()}`)).series[0].buckets).toEqual([]);
+});
+
 test('ends at once, each tried twice, while several workers fold, are counted once', async () => {
   const runs = await Promise.all(
     Array.from({ length: 60 }, (_, n) => start(n % 2 === 0 ? asAda : asBen, workflows[n % 3 === 0 ? 1 : 0])),

@@ -13,9 +13,15 @@ const MAX_WORKFLOWS = 200;
 const READ_PAUSE_MS = 2_000;
 const READ_EVERY_MS = 10_000;
 
-/** @param workflowIds a series for each; without it, one of all runs */
-export function useRunStats(by: RunStats['by'], workflowIds?: readonly string[]): RunStats | undefined {
-  const key = [KEY, by, workflowIds?.join(',') ?? ''];
+interface Counted {
+  /** A series for each; without them, one of all runs. */
+  workflowIds?: readonly string[] | undefined;
+  /** Only runs of this team's workflows. */
+  teamId?: string | undefined;
+}
+
+export function useRunStats(by: RunStats['by'], { workflowIds, teamId }: Counted = {}): RunStats | undefined {
+  const key = [KEY, by, workflowIds?.join(',') ?? '', teamId ?? ''];
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;
     let lastMs = -Infinity;
@@ -35,7 +41,7 @@ export function useRunStats(by: RunStats['by'], workflowIds?: readonly string[])
   }, []);
   const { data } = useQuery<RunStats>({
     queryKey: key,
-    queryFn: ({ signal }) => readStats(by, workflowIds, signal),
+    queryFn: ({ signal }) => readStats(by, { workflowIds, teamId }, signal),
     enabled: workflowIds === undefined || workflowIds.length > 0,
     // While a list grows, the rows that are there keep what they show.
     placeholderData: (before: RunStats | undefined) => before,
@@ -50,12 +56,12 @@ export function useRunStats(by: RunStats['by'], workflowIds?: readonly string[])
 /** A long list takes several requests. */
 async function readStats(
   by: RunStats['by'],
-  workflowIds: readonly string[] | undefined,
+  { workflowIds, teamId }: Counted,
   signal: AbortSignal,
 ): Promise<RunStats> {
   const read = (ids?: readonly string[]) =>
     client.call('getRunStats', {
-      query: { by, ...(ids === undefined ? {} : { workflow_id: ids.join(',') }) },
+      query: { by, workflow_id: ids?.join(','), team_id: teamId },
       signal,
     });
   if (workflowIds === undefined) return read();

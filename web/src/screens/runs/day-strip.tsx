@@ -5,8 +5,17 @@ import css from './runs.module.css';
 
 const HEIGHT = 32;
 
-export function DayStrip({ workflowId }: { workflowId: string }) {
-  const stats = useRunStats('hour', workflowId === '' ? undefined : [workflowId]);
+interface Props {
+  /** Empty for all. */
+  workflowId: string;
+  teamId: string;
+}
+
+export function DayStrip({ workflowId, teamId }: Props) {
+  const stats = useRunStats('hour', {
+    workflowIds: workflowId === '' ? undefined : [workflowId],
+    teamId: teamId === '' ? undefined : teamId,
+  });
   const [series] = stats?.series ?? [];
   if (stats === undefined || series === undefined) return null;
   return (

@@ -59,7 +59,7 @@ export function Runs() {
       list={list}
       summary={
         <div class={css['strip']}>
-          <DayStrip workflowId={filter.workflow} />
+          <DayStrip workflowId={filter.workflow} teamId={filter.team} />
         </div>
       }
       filters={<RunFilters filter={filter} seesAll={seesAll} />}

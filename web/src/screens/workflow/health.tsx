@@ -8,7 +8,7 @@ import css from './workflow.module.css';
 const HEIGHT = 40;
 
 export function Health({ workflowId }: { workflowId: string }) {
-  const stats = useRunStats('day', [workflowId]);
+  const stats = useRunStats('day', { workflowIds: [workflowId] });
   const [series] = stats?.series ?? [];
   return (
     <section class={`${page['part']} ${css['health']}`}>

@@ -29,10 +29,7 @@ export function Workflows() {
   const scope = scopeOf(scopeText);
   const list = useMemo(() => workflowList(scope, q, team), [scope, q, team]);
   useEffect(() => list.open(), [list]);
-  const stats = useRunStats(
-    'day',
-    list.items.value.map(({ id }) => id),
-  );
+  const stats = useRunStats('day', { workflowIds: list.items.value.map(({ id }) => id) });
   const mayCreate = mayCallForAny('createWorkflow');
   const create = () => navigate(editorAddress(null, { team: team === '' ? undefined : team }));
   return (
