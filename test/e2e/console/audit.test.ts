@@ -2,6 +2,7 @@
 import { expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 
+import { sealAudit } from '../../../domain/audit/seal.ts';
 import type { Client, TestApp, TestUser } from '../../support/app.ts';
 import { phone, wide } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
@@ -92,6 +93,59 @@ inBrowser('the log is narrowed by person, action, object and time, and so is its
     await page.getByText('There is no user nobody-of-that-name.').waitFor();
     expect(complaints).toEqual([]);
   }
+});
+
+inBrowser('an admin checks that nobody has changed the log, and is told when somebody has', async () => {
+  await changedWorkflow('sealed');
+  await sealAudit(() => app.orm.em.fork());
+  const { page, complaints, open } = await visit(root, { viewport: phone });
+  await open('/settings/audit');
+  const check = () => page.getByRole('button', { name: 'Check the log' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Check the log' });
+  await check();
+  await dialog.getByText(/^Nobody has changed the log: \d+ entries in \d+ seals?\.$/).waitFor();
+  expect(await dialog.locator('pre').innerText()).toMatch(/^\d+:[0-9a-f]{64}$/);
+  await expectFits(page, 'audit-intact');
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  // What somebody with the rights of the database's owner can do.
+  await app.orm.em.fork().transactional(async (em) => {
+    await em.execute('set local session_replication_role = replica');
+    await em.execute(
+      `update audit_entry set actor_name = 'nobody' where id = (select min(id) from audit_entry)`,
+    );
+  });
+  await check();
+  await dialog.getByText('The log was changed: one thing does not fit.').waitFor();
+  await dialog.getByText(/^Seal \d+: /).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('people are suggested for the log by name, by keyboard and by mouse', async () => {
+  const { id } = await app.createUser({ username: 'gh1906', roles: ['builder'] });
+  const named = await (await app.as(root)).patch(`/users/${id}`, { display_name: 'Grace Hopper' });
+  expect(named.status).toBe(200);
+  const { page, complaints, open } = await visit(root, { viewport: phone });
+  await open('/settings/audit');
+  const person = page.getByRole('combobox', { name: 'Person' });
+  await person.pressSequentially('grace');
+  const suggestion = page.getByRole('option', { name: /Grace Hopper gh1906/ });
+  await suggestion.waitFor();
+  await expectFits(page, 'audit-suggested');
+  await person.press('Enter');
+  await page.waitForURL((url) => url.searchParams.get('actor_id') === id);
+  expect(await person.inputValue()).toBe('Grace Hopper');
+  await suggestion.waitFor({ state: 'detached' });
+  // Emptied, it narrows no more; an id is taken as it is.
+  await person.fill('');
+  await person.press('Enter');
+  await page.waitForURL((url) => !url.searchParams.has('actor_id'));
+  await person.fill(ada.id);
+  await person.press('Enter');
+  await page.waitForURL((url) => url.searchParams.get('actor_id') === ada.id);
+  await person.fill('hopper');
+  await suggestion.click();
+  await page.waitForURL((url) => url.searchParams.get('actor_id') === id);
+  expect(complaints).toEqual([]);
 });
 
 inBrowser('who is no admin sees their own entries, and no way to those of others', async () => {

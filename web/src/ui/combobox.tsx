@@ -19,9 +19,12 @@ interface Suggestion {
 export interface FieldAttributes {
   id: string;
   name?: string;
+  placeholder?: string;
   required?: boolean;
   disabled?: boolean;
   autofocus?: boolean;
+  /** Without a `label` of its own. */
+  'aria-label'?: string;
   'aria-invalid'?: boolean;
   'aria-describedby'?: string | undefined;
   onPaste?: (event: ClipboardEvent) => void;
@@ -38,35 +41,29 @@ interface Props extends FieldAttributes {
   onText: (text: string) => void;
   /** Default: the suggestion's value is the text. */
   onChoose?: (value: string) => void;
+  /** When the field is left, and at Enter without a suggestion. */
+  onEntered?: () => void;
 }
 
 export function Combobox(props: Props) {
-  const { listLabel, suggestions, status, value, onText, onChoose = onText, ...attributes } = props;
+  const {
+    listLabel,
+    suggestions,
+    status,
+    value,
+    onText,
+    onChoose = onText,
+    onEntered,
+    ...attributes
+  } = props;
   const { id, autofocus = false } = attributes;
   const input = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => {
     // The browser looks for `autofocus` when a dialog opens, and this field may come later.
     if (autofocus) input.current?.focus();
   }, []);
-  const isOpen = useSignal(false);
-  const active = useSignal(0);
-  const shown = isOpen.value ? suggestions : [];
-  const at = Math.min(active.value, shown.length - 1);
-  const enter = (send: (text: string) => void, text: string, opens: boolean) => {
-    isOpen.value = opens;
-    active.value = 0;
-    send(text);
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (by !== undefined) {
-      if (isOpen.value) active.value = (at + by + shown.length) % Math.max(shown.length, 1);
-      isOpen.value = true;
-    } else if (event.key === 'Enter' && shown[at] !== undefined) enter(onChoose, shown[at].value, false);
-    else if (event.key === 'Escape' && shown.length > 0) isOpen.value = false;
-    else return;
-    event.preventDefault();
-  };
+  const acts = { onText, onChoose, onEntered };
+  const { isOpen, shown, at, type, choose, onKeyDown } = useList(suggestions, acts);
   return (
     <div>
       <input
@@ -81,24 +78,59 @@ export function Combobox(props: Props) {
         aria-controls={`${id}-list`}
         aria-activedescendant={at < 0 ? undefined : optionId(id, at)}
         value={value}
-        onInput={(event) => enter(onText, event.currentTarget.value, true)}
+        onInput={(event) => type(event.currentTarget.value)}
         onKeyDown={onKeyDown}
-        onBlur={() => (isOpen.value = false)}
+        onBlur={() => {
+          isOpen.value = false;
+          onEntered?.();
+        }}
         onClick={() => (isOpen.value = true)}
       />
-      <List
-        id={id}
-        label={listLabel}
-        suggestions={shown}
-        at={at}
-        below={input}
-        onChoose={(chosen) => enter(onChoose, chosen, false)}
-      />
+      <List id={id} label={listLabel} suggestions={shown} at={at} below={input} onChoose={choose} />
       <span class="hidden-text" role="status">
         {isOpen.value ? status : ''}
       </span>
     </div>
   );
+}
+
+interface Acts extends Required<Pick<Props, 'onText' | 'onChoose'>> {
+  onEntered: Props['onEntered'];
+}
+
+/** Which suggestions are shown, the active one, and the keys that move it. */
+function useList(suggestions: readonly Suggestion[], { onText, onChoose, onEntered }: Acts) {
+  const isOpen = useSignal(false);
+  const active = useSignal(0);
+  const shown = isOpen.value ? suggestions : [];
+  const at = Math.min(active.value, shown.length - 1);
+  const type = (text: string) => {
+    isOpen.value = true;
+    // Whoever empties the field means nobody, not the first of all.
+    active.value = text === '' ? -1 : 0;
+    onText(text);
+  };
+  const choose = (value: string) => {
+    isOpen.value = false;
+    active.value = 0;
+    onChoose(value);
+  };
+  const move = (by: number) => {
+    if (!isOpen.value) active.value = 0;
+    else if (at < 0 && by < 0) active.value = shown.length - 1;
+    else active.value = (at + by + shown.length) % Math.max(shown.length, 1);
+    isOpen.value = true;
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by !== undefined) move(by);
+    else if (event.key === 'Enter' && shown[at] !== undefined) choose(shown[at].value);
+    else if (event.key === 'Enter' && onEntered !== undefined) onEntered();
+    else if (event.key === 'Escape' && shown.length > 0) isOpen.value = false;
+    else return;
+    event.preventDefault();
+  };
+  return { isOpen, shown, at, type, choose, onKeyDown };
 }
 
 interface ListProps {

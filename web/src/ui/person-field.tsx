@@ -15,6 +15,8 @@ interface Props extends FieldAttributes {
   without?: readonly string[];
   /** Default: the username is the text. */
   onChoose?: (person: Person) => void;
+  /** When the field is left, and at Enter without a suggestion. */
+  onEntered?: () => void;
 }
 
 /** More are found by typing. */
@@ -33,7 +35,7 @@ function OwnPersonField({ label: _label, ...field }: OwnControl) {
 }
 
 /** People for what was typed; undefined until the first are known. */
-export function useSuggestedPeople(typed: string, without: readonly string[] = []): Person[] | undefined {
+function useSuggestedPeople(typed: string, without: readonly string[] = []): Person[] | undefined {
   const text = typed.trim();
   const { data } = useQuery({
     queryKey: ['search people', text, without.length],

@@ -1,6 +1,7 @@
 /** The fields by which the audit log is narrowed. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 
 import type { AuditEntry } from '../../../../client/index.ts';
 import { isUuid } from '../../../../contracts/uuid.ts';
@@ -9,7 +10,7 @@ import { personName, readPersonId } from '../../data/people.ts';
 import { teamsToManage } from '../../data/teams.ts';
 import { Choice, type Option } from '../../ui/filters.tsx';
 import page from '../../ui/page.module.css';
-import { useSuggestedPeople } from '../../ui/person-field.tsx';
+import { PersonField } from '../../ui/person-field.tsx';
 import { detailOf } from '../../ui/problem.tsx';
 import { complain } from '../../ui/toasts.tsx';
 import { exportAddress, isoTime, localTime, OUTCOMES, type AuditFilter } from './audit-filter.ts';
@@ -28,7 +29,7 @@ export function AuditFilters({ filter, entries, isAdmin }: Props) {
   return (
     <search class={page['filters']}>
       <TeamChoice value={filter.team_id ?? ''} isAdmin={isAdmin} />
-      {seesOthers && <PersonField value={filter.actor_id} />}
+      {seesOthers && <Actor value={filter.actor_id} />}
       <TextField
         name="action"
         label={words.action}
@@ -101,30 +102,39 @@ function TextField({ name, label, hint = label, maxLength, value = '', proposed 
 }
 
 /** Takes a username, or the id of anybody, also of who has no account any more. */
-function PersonField({ value = '' }: { value: string | undefined }) {
-  const typed = useSignal('');
-  const people = useSuggestedPeople(typed.value);
-  const choose = async (text: string) => {
-    const isId = text === '' || text === 'me' || isUuid(text);
-    const id = isId ? text : await readPersonId(text);
+function Actor({ value = '' }: { value: string | undefined }) {
+  /** What is being typed; null while the field shows what the address says. */
+  const typed = useSignal<string | null>(null);
+  /** It is complained of once, not again when the field is left. */
+  const refused = useRef<string | undefined>(undefined);
+  const narrow = (id: string) => {
+    typed.value = null;
+    refused.current = undefined;
     setQuery({ actor_id: id === '' ? undefined : id });
   };
+  const enter = async () => {
+    const text = typed.value?.trim();
+    if (text === undefined || text === refused.current) return;
+    try {
+      const isId = text === '' || text === 'me' || isUuid(text);
+      narrow(isId ? text : await readPersonId(text));
+    } catch (error) {
+      refused.current = text;
+      complain(detailOf(error));
+    }
+  };
   return (
-    <EnteredField
-      id="audit-people"
-      label={words.person}
-      hint={words.personHint}
-      maxLength={255}
-      value={isUuid(value) ? personName(value) : value}
-      onType={(text) => (typed.value = text)}
-      onEnter={choose}
-    >
-      {people?.map(({ username, display_name: name }) => (
-        <option key={username} value={username}>
-          {name ?? username}
-        </option>
-      ))}
-    </EnteredField>
+    <div class={css['filter']}>
+      <PersonField
+        id="audit-actor"
+        aria-label={words.person}
+        placeholder={words.personHint}
+        value={typed.value ?? (isUuid(value) ? personName(value) : value)}
+        onText={(text) => (typed.value = text)}
+        onChoose={({ id }) => narrow(id)}
+        onEntered={() => void enter()}
+      />
+    </div>
   );
 }
 
@@ -136,7 +146,6 @@ interface EnteredProps {
   maxLength: number;
   /** What the address says. */
   value: string;
-  onType?: (text: string) => void;
   /** @throws what is wrong with the text */
   onEnter: (text: string) => Promise<void>;
   /** Proposals. */
@@ -144,13 +153,9 @@ interface EnteredProps {
 }
 
 /** The server compares whole values, so it is asked when the field is left or Enter pressed. */
-function EnteredField({ id, label, hint, maxLength, value, onType, onEnter, children }: EnteredProps) {
+function EnteredField({ id, label, hint, maxLength, value, onEnter, children }: EnteredProps) {
   /** What is being typed; a drawing meanwhile must not take it away. */
   const typed = useSignal<string | null>(null);
-  const type = (text: string) => {
-    typed.value = text;
-    onType?.(text);
-  };
   const enter = async (text: string) => {
     try {
       await onEnter(text.trim());
@@ -170,7 +175,7 @@ function EnteredField({ id, label, hint, maxLength, value, onType, onEnter, chil
         autocapitalize="none"
         spellcheck={false}
         value={typed.value ?? value}
-        onInput={(event) => type(event.currentTarget.value)}
+        onInput={(event) => (typed.value = event.currentTarget.value)}
         onChange={(event) => void enter(event.currentTarget.value)}
       />
       <datalist id={id}>{children}</datalist>
