@@ -319,7 +319,7 @@ function Account({ user, onKeys }: { user: User; onKeys: () => void }) {
         title={words.account}
         onClick={() => (isOpen.value = !isOpen.value)}
       >
-        {user.display_name ?? user.username} ▾
+        <span class={css['name']}>{user.display_name ?? user.username}</span> ▾
       </button>
       {isOpen.value && (
         <div class={css['menu']}>

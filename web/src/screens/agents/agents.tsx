@@ -89,7 +89,7 @@ function Actions({ newAgent }: { newAgent: string | null }) {
 }
 
 const COLUMNS: readonly Column<ListedAgent>[] = [
-  { title: words.columns.name, cell: ({ id, name }) => <a href={agentAddress(id)}>{name}</a> },
+  { title: words.columns.name, cell: ({ id, name }) => <a href={agentAddress(id)}>{name}</a>, long: true },
   { title: words.columns.type, cell: (agent) => agent.display_name, minor: true },
   { title: words.columns.version, cell: versionText },
   { title: words.columns.status, cell: ({ status }) => status, minor: true },

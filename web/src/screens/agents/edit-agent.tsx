@@ -62,7 +62,8 @@ export function EditAgent({ id }: { id: string }) {
         <a href={agentAddress(id)}>{agent?.name ?? words.title}</a>
       </RecordPath>
       <h1>{title}</h1>
-      {agent !== undefined && <AgentForm key={agent.updated_at} agent={agent} />}
+      {agent?.can.includes('update') === true && <AgentForm key={agent.updated_at} agent={agent} />}
+      {agent?.can.includes('update') === false && <p class="muted">{words.cannotEdit}</p>}
       {agent === undefined && error === null && <RecordSkeleton />}
       {agent === undefined && error !== null && <ProblemText error={error} retry={() => void refetch()} />}
     </div>

@@ -79,6 +79,7 @@ export const words = {
   conversations: 'Conversations',
   messages: (count: number) => (count === 1 ? '1 message' : `${count} messages`),
   servedVersion: 'the version that callers get',
+  cannotEdit: 'Its owner, builders of its team and admins can change this agent.',
   cannotInvoke: 'You cannot invoke this agent.',
   result: 'Result',
   startedRun: 'the run',

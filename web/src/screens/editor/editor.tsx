@@ -6,9 +6,12 @@ import { lazy } from '../../app/lazy.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { editorAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
 import { user } from '../../data/session.ts';
+import { mayCallForAny } from '../../data/teams.ts';
 import { isNarrow } from '../../ui/narrow.ts';
+import page from '../../ui/page.module.css';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
+import { Refused } from '../../ui/refused.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { clockTime } from '../../ui/time.ts';
 import { useTitle } from '../../ui/title.ts';
@@ -57,7 +60,30 @@ export function Editor({ id }: { id: string | null }) {
         )}
       </div>
     );
-  return <Loaded model={model} />;
+  return mayWrite(model) ? <Loaded model={model} /> : <Unwritable model={model} />;
+}
+
+/** Whether the user may make a workflow, or change this one. */
+function mayWrite(model: EditorModel): boolean {
+  const workflow = model.base.value?.workflow;
+  return workflow === undefined ? mayCallForAny('createWorkflow') : workflow.can.includes('update');
+}
+
+function Unwritable({ model }: { model: EditorModel }) {
+  const workflow = model.base.value?.workflow;
+  return (
+    <div class={page['page']}>
+      <h1>{words.document(workflow?.name ?? words.newTitle)}</h1>
+      {workflow === undefined ? (
+        <Refused operation="createWorkflow" />
+      ) : (
+        <p class="muted">
+          {words.cannotChange}{' '}
+          <a href={workflowAddress(workflow.id, { view: 'definition' })}>{words.itsDefinition}</a>
+        </p>
+      )}
+    </div>
+  );
 }
 
 function Loaded({ model }: { model: EditorModel }) {

@@ -2,6 +2,8 @@ export const words = {
   list: 'Workflows',
   newTitle: 'New workflow',
   document: (name: string) => `${name} · Editor`,
+  cannotChange: 'Its owner, builders of its team and admins can change this workflow.',
+  itsDefinition: 'Its definition',
   name: 'Name',
   firstName: 'My workflow',
   revision: (number: number) => `revision ${number}`,

@@ -69,6 +69,7 @@ const columns: Column<QuotaState>[] = [
         {per !== null && <span class="muted"> ({words.most})</span>}
       </>
     ),
+    long: true,
   },
   { title: words.from, cell: ({ own, setting }) => (own ? words.own : setting), minor: true },
 ];

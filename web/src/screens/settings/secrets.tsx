@@ -70,7 +70,7 @@ function columns(
   remove: (name: string) => Promise<void>,
 ): Column<Secret>[] {
   return [
-    { title: words.name, cell: (secret) => <code>{secret.name}</code> },
+    { title: words.name, cell: (secret) => <code>{secret.name}</code>, long: true },
     { title: words.updated, cell: ({ updated_at: at }) => <When at={at} />, minor: true },
     {
       title: words.acts,
