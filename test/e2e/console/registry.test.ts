@@ -290,6 +290,17 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   await dialog.getByRole('button', { name: 'Create' }).click();
   await dialog.getByText('whsec_').waitFor();
   await dialog.getByRole('button', { name: 'Close' }).click();
+  await click(page, 'Change');
+  await dialog.getByLabel('Event types').fill('*.faulted.v1');
+  await dialog.getByLabel('Description').fill('What fails');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('row', { name: /faulted/ }).waitFor();
+  const [hook] = (await asAda.get('/webhooks')).body;
+  expect(hook).toMatchObject({ url: service.url, types: ['*.faulted.v1'], description: 'What fails' });
+  await click(page, 'Change');
+  await dialog.getByLabel('Event types').fill('');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('row', { name: /faulted/ }).waitFor({ state: 'detached' });
   await click(page, 'Send a test');
   await page.getByText('A test event is on its way.').waitFor();
   await page.getByRole('link', { name: 'Deliveries' }).click();
@@ -316,12 +327,33 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   ]);
   expect(download.suggestedFilename()).toBe('note.txt');
   expect(readFileSync(await download.path(), 'utf8')).toBe('otters');
+  const file = page.getByRole('row', { name: /note.txt/ });
+  await file.getByRole('button', { name: 'Change' }).click();
+  await dialog.getByLabel('Name').fill('');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText('Name is missing').waitFor();
+  await dialog.getByLabel('Name').fill('note of otters.txt');
+  await dialog.getByLabel('Visibility').selectOption('public');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('note of otters.txt is saved.').waitFor();
+  await page.getByRole('searchbox', { name: 'Search files' }).fill('herons');
+  await page.getByText('Nothing matches “herons”.').waitFor();
+  await page.getByRole('searchbox', { name: 'Search files' }).fill('otters');
+  await page.getByRole('row', { name: /note of otters.txt.*public/ }).waitFor();
+  await click(page, 'Link');
+  await dialog.getByLabel('It works for').selectOption('15 minutes');
+  await dialog.getByRole('button', { name: 'Create the link' }).click();
+  const address = await dialog.locator('pre').innerText();
+  const withoutLogIn = await fetch(address);
+  expect([withoutLogIn.status, await withoutLogIn.text()]).toEqual([200, 'otters']);
+  await expectFits(page, 'file-link');
+  await dialog.getByRole('button', { name: 'Close' }).click();
   await page
-    .getByRole('row', { name: /note.txt/ })
+    .getByRole('row', { name: /otters.txt/ })
     .getByRole('button', { name: 'Delete' })
     .click();
   await dialog.getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('No files.').waitFor();
+  await page.getByText('Nothing matches “otters”.').waitFor();
   // A builder is not offered what only admins may use, and is told why.
   expect(await page.getByRole('link', { name: 'Users' }).count()).toBe(0);
   await open('/settings/users');
@@ -408,8 +440,41 @@ inBrowser('a source of events is shared and changed, and a workflow hears others
     (reason) => reason !== null,
   );
   await page.getByRole('link', { name: 'All events' }).click();
-  await page.getByRole('row', { name: /Issues.*has no signature of this kind/ }).waitFor();
-  await page.getByRole('link', { name: 'order.paid' }).waitFor();
+  const issues = page.getByRole('row', { name: /Issues.*has no signature of this kind/ });
+  await issues.getByRole('button', { name: 'Change' }).click();
+  await dialog.getByLabel('Seconds that a signature may be old').fill('4000');
+  await save();
+  await dialog.getByText(/must be at most 3600/).waitFor();
+  await dialog.getByLabel('Seconds that a signature may be old').fill('60');
+  await dialog.getByLabel('Type of the events').fill('issue.opened');
+  await save();
+  await dialog.waitFor({ state: 'detached' });
+  expect((await asAda.get(`/hooks/${hook.id}`)).body).toMatchObject({
+    name: 'Issues',
+    tolerance_seconds: 60,
+    event_type: 'issue.opened',
+    source: hook.source,
+  });
+
+  // An event that is sent by hand starts the workflow, and one with the same id does nothing.
+  for (const told of ['order.paid is sent.', /order\.paid was sent before/]) {
+    await click(page, 'Send an event');
+    const fill = (name: string, text: string) =>
+      dialog.getByRole('textbox', { name, exact: true }).fill(text);
+    await fill('Type', 'order.paid');
+    await fill('Source', '/shop');
+    await fill('Id', 'by-hand-1');
+    await fill('Data', '{"order": 8}');
+    await expectFits(page, 'send-event');
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByText(told).waitFor();
+  }
+  await page.getByRole('row', { name: /by-hand-1/ }).waitFor();
+  await until(
+    async () => (await asAda.get(`/runs?workflow_id=${workflow.id}`)).body,
+    ({ length }) => length === 2,
+  );
+  await page.getByRole('link', { name: 'order.paid' }).first().waitFor();
   await page.getByLabel('Type of the event').fill('other');
   await page.getByText('Nothing matches other.').waitFor();
   expect(complaints).toEqual([]);
@@ -524,6 +589,9 @@ inBrowser('an owner limits an agent and sees what it has used; an admin sets pri
   await row.getByText('1 of 3').waitFor();
   await open('/settings/usage?by=agent');
   await page.getByRole('row', { name: /limited 1/ }).waitFor();
+  const csv = await page.getByRole('link', { name: 'As CSV' }).getAttribute('href');
+  const table = (await page.evaluate(`fetch(${JSON.stringify(csv)}).then((r) => r.text())`)) as string;
+  expect(table.split('\r\n').filter((line) => line.includes('limited'))).toHaveLength(1);
   await open('/settings/limits');
   await page.getByRole('row', { name: /Uploaded files .*\/ 10,000/ }).waitFor();
   await keepPicture(page, 'console-usage');

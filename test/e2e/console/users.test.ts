@@ -256,6 +256,11 @@ inBrowser('a user is created without a password, and only admins open the page o
   await page.getByText('linus is saved, without a password.').waitFor();
   const [created] = (await admin.get('/users?q=linus')).body;
   expect(created).toMatchObject({ username: 'linus', has_password: false });
+  const linus = page.getByRole('link', { name: 'linus', exact: true });
+  await page.getByLabel('Role', { exact: true }).selectOption('admin');
+  await linus.waitFor({ state: 'detached' });
+  await page.getByLabel('Role', { exact: true }).selectOption('viewer');
+  await linus.waitFor();
   expect(complaints).toEqual([]);
 
   const builder = await visit(await app.user('builder'));

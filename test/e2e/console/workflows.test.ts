@@ -165,8 +165,23 @@ inBrowser('a schedule is seen, paused, resumed, and starts a run by hand', async
   await card.getByRole('link', { name: 'started' }).waitFor();
   await card.getByRole('button', { name: 'Resume' }).click();
   await card.getByText('· active').waitFor();
-  await card.getByRole('button', { name: 'Past times…' }).click();
   const dialog = page.getByRole('dialog').filter({ visible: true });
+  await card.getByRole('button', { name: 'Change' }).click();
+  await dialog.getByLabel('Most seconds of delay').fill('30');
+  await dialog.getByLabel('Seconds that a run may be late').fill('');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText('Seconds that a run may be late is missing').waitFor();
+  await dialog.getByLabel('Seconds that a run may be late').fill('600');
+  await dialog.getByLabel('Note').fill('While the shop is open');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await card.getByText('While the shop is open').waitFor();
+  expect((await asAda.get(`/workflows/${workflow.id}/schedule`)).body).toMatchObject({
+    catch_up_seconds: 600,
+    jitter_seconds: 30,
+    overlap: 'buffer_one',
+    state: 'active',
+  });
+  await card.getByRole('button', { name: 'Past times…' }).click();
   const local = (ms: number) => new Date(ms).toLocaleString('sv').slice(0, 16).replace(' ', 'T');
   await dialog.getByLabel('From').fill(local(Date.now() - 3 * 86_400_000));
   await dialog.getByLabel('To').fill(local(Date.now() - 60_000));

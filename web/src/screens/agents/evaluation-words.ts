@@ -21,6 +21,7 @@ export const words = {
   retryFailed: 'Try errors and failed cases again',
   judge: 'Agent that judges the outputs',
   criteria: 'What the judge goes by',
+  concurrency: 'Calls of each version at the same time',
   columns: { name: 'Evaluation', status: 'Status', scores: 'Scores', created: 'Started' },
   unnamed: 'Evaluation',
   statuses: {

@@ -94,6 +94,13 @@ const startSchema = (agent: Agent) => ({
       items: { type: 'string', enum: agent.versions.map(({ version }) => version) },
     },
     judge: { type: 'string', title: words.judge, maxLength: 255 },
+    concurrency: {
+      type: 'integer',
+      title: words.concurrency,
+      minimum: 1,
+      maximum: 48,
+      default: 5,
+    },
     criteria: { type: 'string', title: words.criteria, maxLength: 10_000 },
   },
 });

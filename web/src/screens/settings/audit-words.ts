@@ -47,5 +47,17 @@ export const words = {
   valuesNotKept: 'changed; such values are not kept',
   details: 'Details',
   history: 'All that was done to it',
+  check: 'Check the log',
+  checkHelp: 'Entries are sealed in blocks, each with the hash of the one before. A change shows.',
+  checking: (entries: number) => `Checking … ${entries} entries so far.`,
+  intact: (entries: number, seals: number) =>
+    `Nobody has changed the log: ${entries} entries in ${seals} ${seals === 1 ? 'seal' : 'seals'}.`,
+  broken: (problems: number) =>
+    problems === 1
+      ? 'The log was changed: one thing does not fit.'
+      : `The log was changed: ${problems} things do not fit.`,
+  brokenSeal: (seal: string, message: string) => `Seal ${seal}: ${message}`,
+  head: 'Newest seal',
+  headHelp: 'Note the newest seal elsewhere: `cadenza audit verify --head` compares it later.',
   close: 'Close',
 } as const;

@@ -10,6 +10,7 @@ import { teamName } from '../../data/teams.ts';
 import { ListState } from '../../ui/list-state.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
+import { AuditCheck } from './audit-check.tsx';
 import { AuditEntryDialog } from './audit-entry.tsx';
 import { filterOf, NO_FILTER, type AuditFilter } from './audit-filter.ts';
 import { AuditFilters } from './audit-filters.tsx';
@@ -27,6 +28,11 @@ export function Audit() {
   return (
     <>
       <p class="muted">{helpFor(team, isAdmin)}</p>
+      {isAdmin && (
+        <div>
+          <AuditCheck />
+        </div>
+      )}
       <AuditFilters filter={filter} entries={list.items.value} isAdmin={isAdmin} />
       <ListState
         list={list}

@@ -1,6 +1,6 @@
 /** Chats that are told of human tasks. */
 import type { CreateNotificationChannelRequest, NotificationChannel } from '../../../../client/index.ts';
-import { CHAT_FORMATS } from '../../../../contracts/notification-kinds.ts';
+import { CHAT_FORMATS, NOTIFICATION_KINDS } from '../../../../contracts/notification-kinds.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall } from '../../data/session.ts';
@@ -20,6 +20,18 @@ const own = {
   name: { type: 'string', title: words.name, maxLength: 100 },
   format: { type: 'string', enum: [...CHAT_FORMATS], title: words.format },
   url: { type: 'string', format: 'password', title: words.url, description: words.urlHelp },
+};
+const kinds = {
+  type: 'array',
+  title: words.tells,
+  minItems: 1,
+  default: [...NOTIFICATION_KINDS],
+  items: { oneOf: NOTIFICATION_KINDS.map((kind) => ({ const: kind, title: words.kinds[kind] })) },
+};
+const changes = {
+  type: 'object',
+  required: ['name'],
+  properties: { name: own.name, url: { ...own.url, description: words.urlKept }, kinds },
 };
 const ofGroup = { group: { type: 'string', title: words.group, description: words.groupHelp } };
 
@@ -72,6 +84,7 @@ function schemaOf(workflows: Workflows): Schema {
       ...choiceOf('workflow_id', words.workflow, words.workflowHelp, changed),
       ...choiceOf('team_id', words.team, words.teamHelp, teamsToManage()),
       ...(mayCall('listUsers') ? ofGroup : {}),
+      kinds,
     },
   };
 }
@@ -133,6 +146,18 @@ function Acts({ chat, reload }: { chat: NotificationChannel; reload: () => Promi
           {words.test}
         </button>
       )}
+      <FormDialog
+        id={`chat-${chat.id}`}
+        button={words.edit}
+        title={words.editChat}
+        submit={words.save}
+        schema={changes}
+        values={{ name: chat.name, kinds: chat.kinds }}
+        onSubmit={async (body) => {
+          await client.call('updateNotificationChannel', { path, body });
+          await reload();
+        }}
+      />
       <button type="button" onClick={act(turn)}>
         {chat.active ? words.off : words.on}
       </button>

@@ -26,6 +26,7 @@ import { words } from './event-words.ts';
 import { MoveHeld } from './move-held.tsx';
 import { ReceivedEvent } from './received-event.tsx';
 import { Removal } from './removal.tsx';
+import { SendEvent } from './send-event.tsx';
 import css from './settings.module.css';
 import { SourceEdit } from './source-edit.tsx';
 import { sourceSchema } from './source-schema.ts';
@@ -54,7 +55,21 @@ const hookSchema = {
     scheme: { type: 'string', enum: [...HOOK_SCHEMES], title: words.scheme },
     secret: { type: 'string', title: words.secret, description: words.secretHelp },
     event_type: { type: 'string', title: words.type, description: words.typeHelp },
+    source: { type: 'string', title: words.source, description: words.sourceHelp },
+    tolerance_seconds: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 3_600,
+      title: words.tolerance,
+      description: words.toleranceHelp,
+    },
   },
+};
+const { scheme: _scheme, secret: _secret, ...changeable } = hookSchema.properties;
+const hookChanges = {
+  type: 'object',
+  required: ['name', 'source', 'tolerance_seconds'],
+  properties: changeable,
 };
 
 /** Of the chosen team. */
@@ -144,6 +159,20 @@ function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promis
     void change(body).catch((error: unknown) => complain(detailOf(error)));
   return (
     <span class={page['actions']}>
+      <FormDialog
+        id={`hook-${hook.id}`}
+        button={words.edit}
+        title={words.editHook}
+        submit={words.save}
+        schema={hookChanges}
+        values={{
+          name: hook.name,
+          event_type: hook.event_type,
+          source: hook.source,
+          tolerance_seconds: hook.tolerance_seconds,
+        }}
+        onSubmit={change}
+      />
       {hook.former_secret === null ? (
         <FormDialog
           id={`rotate-${hook.id}`}
@@ -285,7 +314,12 @@ function Received() {
   );
   return (
     <section>
-      <h2>{words.received}</h2>
+      <div class={page['actions']}>
+        <h2>{words.received}</h2>
+        {mayCallFor('publishEvent', held.team_id ?? '') && (
+          <SendEvent held={held} onSent={() => list.reload()} />
+        )}
+      </div>
       <search class={page['filters']}>
         {FILTERS.map((name) => (
           <input

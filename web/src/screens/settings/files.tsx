@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals';
 
 import type { File as StoredFile } from '../../../../client/index.ts';
-import { query } from '../../app/router.ts';
+import { query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
-import { user } from '../../data/session.ts';
 import { mayCallFor } from '../../data/teams.ts';
+import { SearchField } from '../../ui/filters.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
 import page from '../../ui/page.module.css';
@@ -14,32 +14,37 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { TeamFilter } from '../../ui/team-filter.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
-import { Removal } from './removal.tsx';
+import { FileActs } from './file-acts.tsx';
+import { words as fileWords } from './file-words.ts';
 import css from './settings.module.css';
 import { words } from './words.ts';
 
 export function Files() {
-  const { team = '' } = query.value;
+  const { team = '', q = '' } = query.value;
   const held = { team_id: team === '' ? undefined : team };
-  const list = usePages(['files', team], (cursor) =>
-    client.page('listFiles', { query: { cursor: cursor ?? undefined, ...held } }),
+  const list = usePages(['files', team, q], (cursor) =>
+    client.page('listFiles', {
+      query: { cursor: cursor ?? undefined, q: q === '' ? undefined : q, ...held },
+    }),
   );
-  const remove = async (id: string) => {
-    await client.call('deleteFile', { path: { id } });
-    await list.reload();
-  };
   return (
     <>
       <p class="muted">{words.filesHelp}</p>
       <search class={page['filters']}>
+        <SearchField label={fileWords.search} value={q} />
         <TeamFilter />
       </search>
       {/* Others upload for a decision or a start only, in its form. */}
       {mayCallFor('createWorkflow', team) && <Upload held={held} onUploaded={() => list.reload()} />}
-      <ListState list={list} empty={<p>{words.noFiles}</p>}>
+      <ListState
+        list={list}
+        filter={q === '' ? '' : `“${q}”`}
+        onClear={() => setQuery({ q: undefined })}
+        empty={<p>{words.noFiles}</p>}
+      >
         <Table
           label={words.parts.files}
-          columns={columns(remove)}
+          columns={columns(() => list.reload())}
           records={list.items.value}
           keyOf={({ id }: StoredFile) => id}
         />
@@ -85,9 +90,8 @@ function Upload({ held, onUploaded }: UploadProps) {
   );
 }
 
-function columns(remove: (id: string) => Promise<void>): Column<StoredFile>[] {
+function columns(reload: () => Promise<void>): Column<StoredFile>[] {
   const { type, size, visibility } = words.fileColumns;
-  const isAdmin = user.value?.roles.includes('admin') ?? false;
   return [
     {
       title: words.name,
@@ -102,13 +106,6 @@ function columns(remove: (id: string) => Promise<void>): Column<StoredFile>[] {
     { title: visibility, cell: (file) => file.visibility, minor: true },
     { title: size, cell: (file) => sizeText(file.size), end: true },
     { title: words.created, cell: ({ created_at: at }) => <When at={at} />, minor: true, end: true },
-    {
-      title: words.acts,
-      acts: true,
-      cell: ({ id, name, owner_id: owner, team_id: holder }) =>
-        (isAdmin || (holder === null ? owner === user.value?.id : mayCallFor('deleteFile', holder))) && (
-          <Removal title={words.deleteFile(name)} text={words.deleteFileText} onAct={() => remove(id)} />
-        ),
-    },
+    { title: words.acts, acts: true, cell: (file) => <FileActs file={file} reload={reload} /> },
   ];
 }

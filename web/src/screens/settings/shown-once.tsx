@@ -4,15 +4,15 @@ import css from './settings.module.css';
 import { words } from './words.ts';
 
 /** A secret that the server tells once, by its name; nothing while there is none. */
-export function ShownOnce({
-  values,
-  onClose,
-}: {
+interface Props {
   values: Record<string, string> | null;
+  title?: string;
   onClose: () => void;
-}) {
+}
+
+export function ShownOnce({ values, title = words.secretOnce, onClose }: Props) {
   return (
-    <Dialog open={values !== null} title={words.secretOnce} onClose={onClose}>
+    <Dialog open={values !== null} title={title} onClose={onClose}>
       <div class={css['once']}>
         {Object.entries(values ?? {}).map(([name, value]) => (
           <div key={name}>

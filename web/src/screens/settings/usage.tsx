@@ -44,6 +44,9 @@ export function UsagePart() {
           value={days}
           options={DAYS.map((one): Option => [one, words.days[one]])}
         />
+        <a href={`/usage/csv?${new URLSearchParams({ by, from }).toString()}`} download="usage.csv">
+          {words.csv}
+        </a>
       </search>
       <ListState
         list={list}

@@ -1,4 +1,5 @@
 import type { CreateUserRequest, Erasure, User } from '../../../../client/index.ts';
+import { ROLES } from '../../../../contracts/roles.ts';
 import { query, setQuery } from '../../app/router.ts';
 import { userAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -24,13 +25,14 @@ const newUser: Schema = {
 
 /** Admins create users, give them roles and disable them. */
 export function Users() {
-  const { q = '', status = '' } = query.value;
-  const list = usePages(['users', q, status], (cursor) =>
+  const { q = '', status = '', role = '' } = query.value;
+  const list = usePages(['users', q, status, role], (cursor) =>
     client.page('listUsers', {
       query: {
         cursor: cursor ?? undefined,
         q: q === '' ? undefined : q,
         status: USER_STATUSES.find((one) => one === status),
+        role: ROLES.find((one) => one === role),
       },
     }),
   );
@@ -62,11 +64,11 @@ export function Users() {
           onSubmit={create}
         />
       </div>
-      <Filters q={q} status={status} />
+      <Filters q={q} status={status} role={role} />
       <ListState
         list={list}
-        filter={[q === '' ? '' : `“${q}”`, status].filter((part) => part !== '').join(', ')}
-        onClear={() => setQuery({ q: undefined, status: undefined })}
+        filter={[q === '' ? '' : `“${q}”`, status, role].filter((part) => part !== '').join(', ')}
+        onClear={() => setQuery({ q: undefined, status: undefined, role: undefined })}
         empty={<p>{words.noUsers}</p>}
       >
         <Table
@@ -80,7 +82,7 @@ export function Users() {
   );
 }
 
-function Filters({ q, status }: { q: string; status: string }) {
+function Filters({ q, status, role }: Record<'q' | 'status' | 'role', string>) {
   return (
     <search class={page['filters']}>
       <SearchField label={words.search} value={q} />
@@ -89,6 +91,12 @@ function Filters({ q, status }: { q: string; status: string }) {
         label={words.status}
         value={status}
         options={[['', words.anyStatus], ...USER_STATUSES.map((one): Option => [one, words[one]])]}
+      />
+      <Choice
+        name="role"
+        label={words.role}
+        value={role}
+        options={[['', words.anyRole], ...ROLES.map((one): Option => [one, one])]}
       />
     </search>
   );

@@ -98,13 +98,19 @@ function webhookColumns(reload: () => Promise<void>): Column<Webhook>[] {
   ];
 }
 
-function Acts({ webhook, reload }: { webhook: Webhook; reload: () => Promise<void> }) {
+interface ActsProps {
+  webhook: Webhook;
+  reload: () => Promise<void>;
+}
+
+function Acts({ webhook, reload }: ActsProps) {
   const path = { id: webhook.id };
   return (
     <span class={page['actions']}>
       <a href={settingsAddress('webhooks', { webhook: webhook.id })}>{words.deliveries}</a>
       {mayCallFor('testWebhook', webhook.team_id) && (
         <>
+          <Change webhook={webhook} reload={reload} />
           <button
             type="button"
             onClick={() =>
@@ -147,6 +153,23 @@ function Acts({ webhook, reload }: { webhook: Webhook; reload: () => Promise<voi
         </>
       )}
     </span>
+  );
+}
+
+function Change({ webhook: { id, url, types, description }, reload }: ActsProps) {
+  return (
+    <FormDialog
+      id={`webhook-${id}`}
+      button={words.edit}
+      title={words.editWebhook}
+      submit={words.save}
+      schema={schema}
+      values={{ url, types, description }}
+      onSubmit={async (body) => {
+        await client.call('updateWebhook', { path: { id }, body });
+        await reload();
+      }}
+    />
   );
 }
 

@@ -111,6 +111,7 @@ export const words = {
   test: 'Send a test',
   tested: 'A test event is on its way.',
   deliveries: 'Deliveries',
+  editWebhook: 'Change the webhook',
   deleteWebhook: 'Delete this webhook?',
   deleteWebhookText: (url: string) => `${url} gets no more events, and the log of deliveries is deleted.`,
   signingSecret: 'Signing secret',
@@ -139,6 +140,8 @@ export const words = {
   deleteFileText: 'Runs and agents that refer to it cannot read it any more.',
 
   search: 'Search users',
+  role: 'Role',
+  anyRole: 'any role',
   noUsers: 'No users.',
   newUser: 'Create a user',
   editUser: (name: string) => `Change ${name}`,

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 
-import type { Schedule, Workflow } from '../../../../client/index.ts';
+import type { Schedule, UpdateScheduleRequest, Workflow } from '../../../../client/index.ts';
 import { navigate } from '../../app/router.ts';
 import { runAddress, runsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -90,6 +90,28 @@ const backfillSchema = {
   properties: { from: time(words.schedule.from), to: time(words.schedule.to) },
 };
 
+const startsSchema = {
+  type: 'object',
+  required: ['catch_up_seconds', 'jitter_seconds'],
+  properties: {
+    catch_up_seconds: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 604_800,
+      title: words.schedule.catchUp,
+      description: words.schedule.catchUpHelp,
+    },
+    jitter_seconds: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 3_600,
+      title: words.schedule.jitter,
+      description: words.schedule.jitterHelp,
+    },
+    note: { type: 'string', maxLength: 500, title: words.schedule.note },
+  },
+};
+
 /** Events come when they come, and a run that follows another has no time before that has ended. */
 const HAS_TIMES: ReadonlySet<Schedule['kind']> = new Set(['cron', 'every']);
 
@@ -120,6 +142,25 @@ async function startNow(path: { id: string }): Promise<void> {
   tell(words.started(run.workflow_name));
 }
 
+interface StartsProps {
+  schedule: Schedule;
+  save: (body: UpdateScheduleRequest) => Promise<void>;
+}
+
+function Starts({ schedule: { catch_up_seconds, jitter_seconds, note }, save }: StartsProps) {
+  return (
+    <FormDialog
+      id="schedule"
+      button={words.schedule.edit}
+      title={words.schedule.editTitle}
+      submit={words.schedule.save}
+      schema={startsSchema}
+      values={{ catch_up_seconds, jitter_seconds, note }}
+      onSubmit={save}
+    />
+  );
+}
+
 function Controls({ schedule, take }: { schedule: Schedule; take: (next: Schedule) => void }) {
   const id = useId();
   const isBusy = useSignal(false);
@@ -134,8 +175,9 @@ function Controls({ schedule, take }: { schedule: Schedule; take: (next: Schedul
       isBusy.value = false;
     }
   };
-  const change = (body: { paused?: boolean; overlap?: Schedule['overlap'] }) =>
-    act(async () => take(await client.call('updateSchedule', { path, body })));
+  const save = async (body: UpdateScheduleRequest) =>
+    take(await client.call('updateSchedule', { path, body }));
+  const change = (body: UpdateScheduleRequest) => act(() => save(body));
   const isPaused = schedule.paused_at !== null;
   return (
     <>
@@ -159,6 +201,7 @@ function Controls({ schedule, take }: { schedule: Schedule; take: (next: Schedul
         <button type="button" disabled={isBusy.value} onClick={() => void change({ paused: !isPaused })}>
           {isPaused ? words.schedule.resume : words.schedule.pause}
         </button>
+        <Starts schedule={schedule} save={save} />
         {schedule.can.includes('trigger') && (
           <button type="button" disabled={isBusy.value} onClick={() => void act(() => startNow(path))}>
             {words.schedule.trigger}
