@@ -406,7 +406,12 @@ export type ApproveMarketplaceItemRequest = {
   version?: string;
   reason?: string | null;
   /** Of what was reviewed: 409 `content_changed` if the version has other content. */
-  digest?: string | null;
+  digest: string;
+  /**
+   * When what was reviewed was submitted: 409 `content_changed` if it was submitted again
+   * since, such as with another description.
+   */
+  submitted_at?: string | null;
 };
 export type AuditEntry = {
   /** A number that grows; entries of one moment may be out of order. */
@@ -1675,7 +1680,8 @@ export type InboundWebhook = {
   /** When a call was refused last. */
   last_refused_at: string | null;
   /** Why it was refused. Of several within five seconds, the first. */
-  last_refusal: ('unsigned' | 'wrong_signature' | 'old_signature' | 'no_secret' | 'inactive') | null;
+  last_refusal:
+    ('unsigned' | 'wrong_signature' | 'old_signature' | 'no_secret' | 'source_bound' | 'inactive') | null;
   created_at: string;
   updated_at: string;
 };
@@ -2418,9 +2424,9 @@ export type QuotaState = {
   scope: 'user' | 'team' | 'platform';
   /**
    * What the limit is for each of; `used` is that of that which uses most. Null: for all
-   * together. `process`: in the copy of the API that answers.
+   * together.
    */
-  per: ('run' | 'agent' | 'workflow' | 'process') | null;
+  per: ('run' | 'agent' | 'workflow') | null;
   /** Null: no limit. */
   limit: number | null;
   used: number;
@@ -2531,6 +2537,11 @@ export type RejectMarketplaceItemRequest = {
   reason: string;
   /** Of what was reviewed: 409 `content_changed` if the version has other content. */
   digest?: string | null;
+  /**
+   * When what was reviewed was submitted: 409 `content_changed` if it was submitted again
+   * since, such as with another description.
+   */
+  submitted_at?: string | null;
 };
 export type ReplacePriceRequest = {
   provider?: string | null;
@@ -3376,6 +3387,7 @@ export type UserQuotas = {
   chats?: number | null;
   tokens?: number | null;
   clients?: number | null;
+  streams?: number | null;
 };
 export type UserReference = {
   id: string;
@@ -4723,7 +4735,7 @@ export interface Operations {
     path: {
       id: string;
     };
-    body?: ApproveMarketplaceItemRequest;
+    body: ApproveMarketplaceItemRequest;
     answer: MarketplaceItem;
   };
   /** Get what an installation by the caller would use, and which secrets it can bind */
