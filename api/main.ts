@@ -80,18 +80,19 @@ const payloads = {
 const temporal = temporalSettings(env);
 const client = createTemporalClient(temporal, createDataConverter(payloads));
 const mailer = createMailer(env);
+const gateway = createGateway({
+  client,
+  taskQueue: env.TEMPORAL_TASK_QUEUE,
+  baseUrl: env.BASE_URL,
+  maxRunEvents: env.RUN_MAX_EVENTS,
+  shortCallMs: env.RUN_SHORT_CALL_MS,
+  processQueue: env.SANDBOX_TASK_QUEUE,
+});
 const app = createApp({
   orm,
   env,
   logger,
-  temporal: createGateway({
-    client,
-    taskQueue: env.TEMPORAL_TASK_QUEUE,
-    baseUrl: env.BASE_URL,
-    maxRunEvents: env.RUN_MAX_EVENTS,
-    shortCallMs: env.RUN_SHORT_CALL_MS,
-    processQueue: env.SANDBOX_TASK_QUEUE,
-  }),
+  temporal: gateway,
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   accountChanges: listenForAccountChanges(env.DATABASE_URL, logger),
   newJobs: listenForJobs(env.DATABASE_URL, logger),
@@ -119,7 +120,9 @@ const app = createApp({
   consoleFolder: fileURLToPath(new URL('../web/dist', import.meta.url)),
 });
 
-const settled = settleProcess({ fork: () => orm.em.fork(), files, logger }, env).then(limitSessions);
+const settled = settleProcess({ fork: () => orm.em.fork(), files, temporal: gateway, logger }, env).then(
+  limitSessions,
+);
 // If the database is unavailable, the check completes later; until then `/readyz` reports it.
 await Promise.race([settled, sleep(SETTLE_MS)]);
 const server = createHttpServer(app.koa);

@@ -71,6 +71,8 @@ const schema = z.object({
   ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
   ENCRYPTION_KEYS: encryptionKeys().default([]),
   ACCEPT_UNENCRYPTED_PAYLOADS: switchOn().default(false),
+  /** Another namespace on Temporal takes the place of the one that had the runs of the database. */
+  ACCEPT_NEW_TEMPORAL: switchOn().default(false),
   PUBLIC_AGENT_CARDS: switchOn().default(false),
   A2A_GRPC_PORT: z.union([z.literal('off'), port(0)], 'must be a port from 0 to 65535, or off').optional(),
   A2A_GRPC_URL: z.string().regex(/^\S+$/, 'must be an address such as grpc.example.com:443').optional(),

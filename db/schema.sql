@@ -1323,6 +1323,7 @@ create table maintenance (
   sweep_begun_at timestamp with time zone,
   process_policy jsonb,
   prices_version bigint not null default 0,
+  temporal_namespace_id text,
   constraint maintenance_pkey PRIMARY KEY (only_row),
   constraint maintenance_only_row_check CHECK (only_row)
 );

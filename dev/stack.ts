@@ -153,6 +153,8 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: temporal.address,
     TEMPORAL_UI_URL: temporal.uiUrl,
+    // Its own one is always that of its database, also if somebody has removed its data.
+    ...(env.TEMPORAL_ADDRESS ? {} : { ACCEPT_NEW_TEMPORAL: 'true' }),
     // Agents may call this machine, but not the servers of this installation on it.
     EGRESS_DENY: [...env.EGRESS_DENY, ...temporal.otherPorts.map((other) => `127.0.0.1:${other}`)].join(','),
     ...(database.admin?.password === undefined ? {} : { ADMIN_PASSWORD: database.admin.password }),

@@ -363,6 +363,8 @@ export interface TemporalGateway {
    * `none`: Temporal has none (any more). @throws TemporalRefused
    */
   removeHistory(runId: string): Promise<'removed' | 'running' | 'none'>;
+  /** Which Temporal gave the namespace; another one of the same name has another. */
+  namespaceId(): Promise<string>;
   /** How long Temporal keeps executions after their end. @throws TemporalRefused */
   historyRetentionMs(): Promise<number>;
   /**

@@ -19,6 +19,7 @@ import { TemporalUnavailable, type DueTarget, type TemporalGateway } from '../do
 import { abnormallyClosed, closeReason, troubled } from './closed-executions.ts';
 import { isUnavailable, isUnknownSearchAttribute, orRefused, unlessGone } from './grpc-failures.ts';
 import { historyRetentionMs, removeHistory } from './histories.ts';
+import { namespaceId } from './namespace.ts';
 import { scheduleCalls } from './schedules.ts';
 import { PLATFORM_SHARES, shareOfDeliveries } from './shares.ts';
 import { startRun } from './start-run.ts';
@@ -68,6 +69,7 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
     describe: (runId) =>
       call(() => unlessGone(null, async () => (await handle(runId).describe()).status.name.toLowerCase())),
     removeHistory: (runId) => orRefused(() => removeHistory(client, call, runWorkflowId(runId))),
+    namespaceId: () => call(() => namespaceId(client)),
     historyRetentionMs: () => orRefused(() => call(() => historyRetentionMs(client))),
     closeReason: (runId) => call(() => unlessGone(null, () => closeReason(handle(runId)))),
     abnormallyClosed: (since) =>

@@ -118,7 +118,7 @@ const activities = createActivities({
   secret: resources.secret,
 });
 
-await resources.settled();
+await resources.settled(temporal);
 const { scripts, containers } = processes.policy;
 await persistently(logger, () =>
   announceProcessPolicy(fork(), hasEngine ? { scripts, containers } : { scripts }),

@@ -37,19 +37,20 @@ const resources = await openResources(env, logger);
 const { orm, fork, files, settings, client, egress, endedCalls } = resources;
 const processes = processSettings(env);
 const sandbox = createSandbox(processes.sandbox, resources.installationId);
+const temporal = createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL });
 const activities = createProcessActivities({
   orm,
   processes: createProcessRunner(egress, processes, sandbox),
   calls: createActiveCalls({ orm, logger, endedCalls }),
   shortCalls: createShortCalls(),
-  temporal: createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL }),
+  temporal,
   logger,
   files,
   limits: runLimits(env),
   secret: resources.secret,
 });
 
-await resources.settled();
+await resources.settled(temporal);
 await persistently(logger, () => announceProcessPolicy(fork(), { containers: processes.policy.containers }));
 const reaper = startContainerReaper({ sandbox, fork, logger });
 const connection = await connectNative(settings, logger);

@@ -101,6 +101,7 @@ import { Migration202611300130TeamGroups } from './202611300130-team-groups.ts';
 import { Migration202611300120AuditTeams } from './202611300120-audit-teams.ts';
 import { Migration202611300210ReturnedTasks } from './202611300210-returned-tasks.ts';
 import { Migration202611300150Backups } from './202611300150-backups.ts';
+import { Migration202611300240TemporalNamespace } from './202611300240-temporal-namespace.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -202,6 +203,7 @@ export const migrations = [
   { name: '202611300120-audit-teams', class: Migration202611300120AuditTeams },
   { name: '202611300210-returned-tasks', class: Migration202611300210ReturnedTasks },
   { name: '202611300150-backups', class: Migration202611300150Backups },
+  { name: '202611300240-temporal-namespace', class: Migration202611300240TemporalNamespace },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

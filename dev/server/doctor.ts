@@ -1,4 +1,5 @@
 /** `cadenza server doctor`: checks an installation from the server's machine, with its own settings. */
+import { readNamespaceId } from '../../domain/operations/temporal-identity.ts';
 import { runningTemporal } from '../temporal.ts';
 import { readAnnounced } from '../instance.ts';
 import { databaseFindings } from './checks/database.ts';
@@ -23,7 +24,7 @@ export function diagnose(): Promise<Finding[]> {
 export async function diagnoseOpened({ env, fork, files, dataDir }: Installation): Promise<Finding[]> {
   const temporal = async (): Promise<Finding[]> => {
     const address = env.TEMPORAL_ADDRESS ?? (dataDir === null ? null : await runningTemporal(dataDir));
-    if (address !== null) return temporalFindings(env, address);
+    if (address !== null) return temporalFindings(env, address, await readNamespaceId(fork()));
     return dataDir === null
       ? [error('temporal', 'TEMPORAL_ADDRESS is not set. Set it as for api and worker.')]
       : [warn('temporal', 'does not run. Start everything with npm start.')];

@@ -9,6 +9,7 @@ import { isNoneOf } from '../../db/sql.ts';
  * SQL, in order:
  * - All signals of unfinished runs are sent again. A run drops those that it has applied.
  * - Listeners of unfinished runs that were closed open again if their run asks for them.
+ * - The first process to start says which Temporal has the runs.
  * - The next pass of the reconciler asks Temporal for every run. It closes those that Temporal does not know
  *   with a runtime error, and starts those that had not started.
  * - Temporal is told of all schedules.
@@ -19,7 +20,7 @@ export const AFTER_RESTORE: readonly string[] = [
      from run r where r.id = s.run_id and ${isNoneOf('r.status', TERMINAL_STATUSES)}`,
   `update listener l set restored = true
      from run r where r.id = l.run_id and l.status = 'closed' and ${isNoneOf('r.status', TERMINAL_STATUSES)}`,
-  `update maintenance set sweep_after = null, sweep_begun_at = null`,
+  `update maintenance set sweep_after = null, sweep_begun_at = null, temporal_namespace_id = null`,
   `update workflow_schedule set due_at = clock_timestamp(), told_generation = null`,
   `delete from write_pause`,
 ];

@@ -1,6 +1,6 @@
 /**
  * Checks at the start of api and worker that the schema is that of this release, that the keys with which the
- * database is encrypted are configured, and that the file store belongs to it and is writable. A new release
+ * database is encrypted are configured, and that file store and Temporal belong to it. A new release
  * may start before its `migrate` has run, as under Kubernetes: its workers wait.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +14,8 @@ import { FileStoreUnavailable, type FileStore } from '../files/ports.ts';
 import { claimKeys, WrongKeys } from '../secrets/key-check.ts';
 import { MissingKeys, noteKeyInUse } from '../secrets/key-use.ts';
 import { claimFileStore, WrongFileStore } from '../files/store-identity.ts';
+import type { TemporalGateway } from '../ports.ts';
+import { claimTemporal, WrongTemporal } from './temporal-identity.ts';
 
 export interface SettleOptions {
   fork: () => EntityManager;
@@ -22,22 +24,27 @@ export interface SettleOptions {
   files: FileStore;
   /** FILES_LARGE_VALUES: without it each host may have its own store, and stores are not compared. */
   shared: boolean;
+  temporal: Pick<TemporalGateway, 'namespaceId'>;
+  /** ACCEPT_NEW_TEMPORAL */
+  acceptNewTemporal: boolean;
   logger: Logger;
-  /** Ends the process: it must not continue with the wrong store, or without the right keys. */
-  refuse: (error: WrongFileStore | MissingKeys | WrongKeys) => void;
+  /** Ends the process: it must not continue with the wrong store or Temporal, or without the right keys. */
+  refuse: (error: Error) => void;
 }
 
 /** For a whole process, which ends if its database and its settings never fit together. */
 export function settleProcess(
-  { fork, files, logger }: Pick<SettleOptions, 'fork' | 'files' | 'logger'>,
-  env: Pick<ServerEnv, 'ENCRYPTION_KEYS' | 'FILES_LARGE_VALUES'>,
+  { fork, files, temporal, logger }: Pick<SettleOptions, 'fork' | 'files' | 'temporal' | 'logger'>,
+  env: Pick<ServerEnv, 'ENCRYPTION_KEYS' | 'FILES_LARGE_VALUES' | 'ACCEPT_NEW_TEMPORAL'>,
 ): Promise<void> {
   return settleStart({
     fork,
     files,
+    temporal,
     logger,
     keys: env.ENCRYPTION_KEYS,
     shared: env.FILES_LARGE_VALUES,
+    acceptNewTemporal: env.ACCEPT_NEW_TEMPORAL,
     refuse(error) {
       logger.fatal(error.message);
       process.exit(1);
@@ -45,15 +52,16 @@ export function settleProcess(
   });
 }
 
+const REFUSED = [WrongFileStore, WrongTemporal, MissingKeys, WrongKeys];
 const PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 
 /**
- * Waits for the database and its schema. Returns once keys and store are verified, or when the store is
- * unavailable; in that case the store is verified later, in the background.
+ * Waits for the database and its schema. Returns once keys, store and Temporal are verified, or when one of
+ * the last two is unavailable; in that case they are verified later, in the background.
  */
 async function settleStart(options: SettleOptions): Promise<void> {
-  const { fork, files, keys, shared, logger, refuse } = options;
+  const { fork, files, keys, shared, temporal, logger, refuse } = options;
   if (!(await files.ping()))
     logger.error(
       { store: files.place },
@@ -76,9 +84,13 @@ async function settleStart(options: SettleOptions): Promise<void> {
       const [current] = keys;
       if (current !== undefined) await noteKeyInUse(fork(), current.id);
       if (shared) await claimFileStore(fork(), files);
+      // Whether it can be reached is said elsewhere.
+      const namespaceId = await temporal.namespaceId().catch(() => null);
+      if (namespaceId === null) void verifyLater();
+      else await claimTemporal(fork(), namespaceId, { acceptNew: options.acceptNewTemporal });
       return true;
     } catch (error) {
-      if (error instanceof WrongFileStore || error instanceof MissingKeys || error instanceof WrongKeys) {
+      if (error instanceof Error && REFUSED.some((kind) => error instanceof kind)) {
         refuse(error);
         return true;
       }

@@ -5,6 +5,7 @@ import { LOG_TEXT, lostExecution } from '../../contracts/log-texts.ts';
 import { standardError } from '../../contracts/dsl-error.ts';
 import { EVENT, type NewRunEvent, type RunEnd } from '../../contracts/run-events.ts';
 import type { RunStart } from '../../contracts/temporal.ts';
+import { isOwnTemporal } from '../operations/temporal-identity.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../ports.ts';
 import { inParallel } from '../in-parallel.ts';
 import { appendEvents, serviceEvent } from './events.ts';
@@ -124,11 +125,12 @@ export async function sendUnmarked(
  * Closes the row of a run whose execution has ended without closing it, so that nothing waits for it forever.
  * Asks Temporal first, and leaves a running execution alone, or a run that its execution has ended. If the
  * server or an operator ended the execution, the run faults with Temporal's reason; only a cancel that was
- * accepted counts as one.
+ * accepted counts as one. That a Temporal of another database does not know the run says nothing.
  */
 export async function closeLostRun(deps: DispatchDeps, runId: string): Promise<boolean> {
   const status = await deps.temporal.describe(runId);
   if (status === 'running') return false;
+  if (status === null && !(await isOwnTemporal(deps.orm.em.fork(), deps.temporal))) return false;
   const reason = status === null ? null : await deps.temporal.closeReason(runId);
   const em = deps.orm.em.fork();
   const { closed, signals } = await em.transactional(async (tx) => {

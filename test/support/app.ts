@@ -109,6 +109,7 @@ export const noTemporal: TemporalGateway = {
   terminate: async () => away(),
   describe: async () => away(),
   removeHistory: async () => away(),
+  namespaceId: async () => away(),
   historyRetentionMs: async () => away(),
   closeReason: async () => away(),
   abnormallyClosed: async () => away(),

@@ -17,16 +17,26 @@ const POLL_MS = 30_000;
 const NOTED_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 50;
 
-export async function temporalFindings(env: Env, address: string): Promise<Finding[]> {
+/** `expectedId`: of the namespace that has the runs of the database; null if no process has noted it. */
+export async function temporalFindings(
+  env: Env,
+  address: string,
+  expectedId: string | null = null,
+): Promise<Finding[]> {
   const client = createTemporalClient(temporalSettings({ ...env, TEMPORAL_ADDRESS: address }));
   try {
-    return await client.withDeadline(Date.now() + CALL_MS, () => findings(client, env, address));
+    return await client.withDeadline(Date.now() + CALL_MS, () => findings(client, env, address, expectedId));
   } finally {
     await client.connection.close();
   }
 }
 
-async function findings(client: Client, env: Env, address: string): Promise<Finding[]> {
+async function findings(
+  client: Client,
+  env: Env,
+  address: string,
+  expectedId: string | null,
+): Promise<Finding[]> {
   const { TEMPORAL_NAMESPACE: namespace, TEMPORAL_TASK_QUEUE: queue } = env;
   const { serverVersion } = await client.workflowService.getSystemInfo({});
   const server = ok('temporal', `version ${serverVersion || 'unknown'} on ${address}`);
@@ -35,6 +45,15 @@ async function findings(client: Client, env: Env, address: string): Promise<Find
     const todo = `Create it (temporal operator namespace create -n ${namespace}), or set TEMPORAL_NAMESPACE.`;
     return [server, error('namespace', `Temporal has no namespace ${namespace}. ${todo}`)];
   }
+  if (expectedId !== null && described.namespaceInfo?.id !== expectedId)
+    return [
+      server,
+      error(
+        'namespace',
+        `${namespace} on ${address} does not have the runs of this database. Check TEMPORAL_ADDRESS and ` +
+          "TEMPORAL_NAMESPACE; if Temporal's data was lost or moved, see ACCEPT_NEW_TEMPORAL.",
+      ),
+    ];
   const days = Number(described.config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400;
   return [
     server,

@@ -11,7 +11,12 @@ import { settleProcess } from '../../../domain/operations/settle-start.ts';
 import { until } from '../../support/platform.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
-const env = { ENCRYPTION_KEYS: [{ id: 'first', key: randomBytes(32) }], FILES_LARGE_VALUES: false };
+const env = {
+  ENCRYPTION_KEYS: [{ id: 'first', key: randomBytes(32) }],
+  FILES_LARGE_VALUES: false,
+  ACCEPT_NEW_TEMPORAL: false,
+};
+const temporal = { namespaceId: async () => 'the first' };
 // Only this method is used without FILES_LARGE_VALUES.
 const files = { ping: async () => true } as unknown as FileStore;
 
@@ -37,7 +42,7 @@ function settle(url: string) {
     state.looks += 1;
     return orm.em.fork();
   };
-  state.settled = settleProcess({ fork, files, logger }, env).then(() => {
+  state.settled = settleProcess({ fork, files, temporal, logger }, env).then(() => {
     state.isSettled = true;
   });
   return state;
