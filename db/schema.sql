@@ -2040,7 +2040,7 @@ create table team_member (
   own_role text,
   constraint team_member_pkey PRIMARY KEY (team_id, user_id),
   constraint team_member_group_role_check CHECK ((group_role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
-  constraint team_member_own_role_beside CHECK (((group_role IS NOT NULL) OR (own_role IS NULL))),
+  constraint team_member_own_role_beside CHECK (((own_role IS NULL) OR (COALESCE(group_role, ''::text) <> ''::text))),
   constraint team_member_own_role_check CHECK ((own_role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
   constraint team_member_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
   constraint team_member_added_by_fkey FOREIGN KEY (added_by) REFERENCES user_account(id),

@@ -214,7 +214,7 @@ const move = command({
       const ofPerson = OF_PERSONS.find((one) => one === kind);
       if (ofPerson === undefined) throw usageError(`--owner is for ${OF_PERSONS.join(', ')}.`);
       if (team !== undefined) throw usageError('Give a TEAM or --owner.');
-      await moveRecord(cli, ofPerson, given, { owner_id: await personId(cli, owner) });
+      await moveRecord(cli, ofPerson, given, { team_id: null, owner_id: await personId(cli, owner) });
       return cli.say(`The ${kind} is ${owner}'s now.`);
     }
     await moveRecord(cli, known, given, { team_id: team === undefined ? null : await teamId(cli, team) });

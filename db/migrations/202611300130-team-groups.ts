@@ -23,6 +23,7 @@ export class Migration202611300130TeamGroups extends Migration {
       alter table team_member
         add column group_role text check (group_role in ('viewer', 'approver', 'builder', 'admin')),
         add column own_role text check (own_role in ('viewer', 'approver', 'builder', 'admin')),
-        add constraint team_member_own_role_beside check (group_role is not null or own_role is null)`);
+        add constraint team_member_own_role_beside
+          check (own_role is null or coalesce(group_role, '') <> '')`);
   }
 }

@@ -30,7 +30,7 @@ const NO_ID = '0';
  */
 export type AuditPlace = [no: string, digest: string, tx: string, id: string];
 
-export type PlacedEntry = AuditEntry & { place: AuditPlace };
+type PlacedEntry = AuditEntry & { place: AuditPlace };
 
 interface Followed {
   entries: PlacedEntry[];

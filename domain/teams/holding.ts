@@ -98,13 +98,15 @@ export async function destinationOf(
   object: Held,
   { team_id: team, owner_id: owner }: { team_id?: string | null | undefined; owner_id?: string | undefined },
 ): Promise<Destination | null> {
-  if (owner === undefined) return team === undefined || team === (object.team_id ?? null) ? null : { team };
+  // A whole record that is sent back names the owner that it has.
+  const leavesTeam = team === null && Boolean(object.team_id) && isAdmin(actor);
+  if (owner === undefined || (owner === object.owner_id && !leavesTeam))
+    return team === undefined || team === (object.team_id ?? null) ? null : { team };
   if (!isAdmin(actor)) throw forbidden('Only administrators give this to another person.', 'role_required');
   if (team !== undefined && team !== null) {
     const message = 'is for a move to a person, and team_id for one to a team';
     throw invalid([{ pointer: '/owner_id', code: 'team_and_owner', message }]);
   }
-  if (!object.team_id && owner === object.owner_id) return null;
   const [person] = await em.execute<{ roles: Role[] }[]>(
     `select to_json(roles) as roles from user_account where id = ? and status = 'active' for key share`,
     [owner],

@@ -44,7 +44,10 @@ test.each([
   expect(created.body).toMatchObject({ owner_id: caller.id });
   expect(created.body.id).not.toBe(chosenId);
   expect(created.body.created_at > '2020').toBe(true);
-  const changed = await builder.patch(`${path}/${created.body.id}`, known);
+  const { owner_id: other, ...fields } = known;
+  const refused = await builder.patch(`${path}/${created.body.id}`, { owner_id: other });
+  expect(refused.status === 403 || refused.body.owner_id === caller.id).toBe(true);
+  const changed = await builder.patch(`${path}/${created.body.id}`, { ...fields, owner_id: caller.id });
   expect(changed.status).toBe(200);
   expect(changed.body).toMatchObject({
     id: created.body.id,

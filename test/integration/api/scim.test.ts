@@ -161,6 +161,24 @@ test('groups have the name of the issuer before theirs, and count in rules for r
   expect((await user()).groups).toEqual([]);
 });
 
+test('human tasks of somebody who is deactivated or removed are given back', async () => {
+  const [idle, removed, kept] = [
+    await createUser('idle@corp.example'),
+    await createUser('removed@corp.example'),
+    await createUser('kept@corp.example'),
+  ];
+  await scim.patch(`/scim/v2/Users/${idle.id}`, patch({ op: 'replace', path: 'active', value: false }));
+  expect((await scim.delete(`/scim/v2/Users/${removed.id}`)).status).toBe(204);
+  const rows = await app.orm.em
+    .fork()
+    .execute<{ user_id: string }[]>('select user_id from task_return where user_id in (?, ?, ?)', [
+      idle.id,
+      removed.id,
+      kept.id,
+    ]);
+  expect(rows.map(({ user_id }) => user_id).toSorted()).toEqual([idle.id, removed.id].toSorted());
+});
+
 test('the audit log has what the issuer did, and what followed from it', async () => {
   const { id } = await createUser('audited@corp.example');
   const group = await scim.post('/scim/v2/Groups', { displayName: 'Audited', members: [{ value: id }] });

@@ -92,7 +92,9 @@ test('a file goes, also one of a team; one for a decision or a start does not', 
   ]).toEqual([404, 200]);
   const team = done(await admin.post('/teams', { name: 'of-files', admin: giver.user.id })).id;
   const shared = await upload(giver, `?team_id=${team}`);
-  expect(done(await admin.patch(`/files/${shared.id}`, { owner_id: giver.user.id }))).toMatchObject({
+  const own = { owner_id: giver.user.id };
+  expect(done(await admin.patch(`/files/${shared.id}`, own)).team_id).toBe(team);
+  expect(done(await admin.patch(`/files/${shared.id}`, { ...own, team_id: null }))).toMatchObject({
     owner_id: giver.user.id,
     team_id: null,
   });
@@ -111,6 +113,7 @@ test('only administrators decide it, for an active builder, and one holder at a 
     [taker.client, 404],
   ] as const)
     expect((await client.patch(path, { owner_id: taker.user.id })).status).toBe(status);
+  expect((await giver.client.patch(path, { owner_id: giver.user.id })).status).toBe(200);
   const [viewer, gone] = [await person(['viewer']), await person()];
   done(await admin.patch(`/users/${gone.user.id}`, { status: 'disabled' }));
   const team = done(await admin.post('/teams', { name: 'of-agents', admin: giver.user.id })).id;
