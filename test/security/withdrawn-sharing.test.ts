@@ -71,4 +71,5 @@ test.each([
   expect(await runs()).toBe(1);
   await tell(source);
   expect(await runs()).toBe(2);
+  await asSender.delete(`/event-sources/${renewed.body.id}`);
 });
