@@ -43,6 +43,7 @@ import { createPartialFeeds } from './streams/partial-feeds.ts';
 import { SharedReaders } from './streams/shared-reader.ts';
 import { createRouter } from './router.ts';
 import { scoped } from './scopes.ts';
+import { UnreadAnswers, unreadMiddleware } from './unread-answers.ts';
 import { allEndpoints } from './routes/index.ts';
 import { referenceEndpoints } from './routes/reference/routes.ts';
 
@@ -88,6 +89,7 @@ export function createApp(options: CreateAppOptions): App {
     deps.runReaders.stop();
     deps.partialFeeds.stop();
     deps.load.stop();
+    deps.unread.stop();
     await Promise.allSettled([...ended, deps.sessions.stop()]);
   };
   const strictResponses = options.strictResponses ?? false;
@@ -135,6 +137,7 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
     keys: createSigningKeys(fork, encryption),
     addressLimit: createAddressLimit({ fork, perMinute: env.RATE_LIMIT_ADDRESS_PER_MINUTE, logger }),
     requestsAtOnce: new RequestsAtOnce(env.REQUESTS_PER_USER),
+    unread: new UnreadAnswers(logger),
     load,
     sessions,
     deliveryAddresses: createDeliveryAddresses(env),
@@ -191,6 +194,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
     ...(env.CORS_ORIGINS.length > 0 ? [corsMiddleware(env.CORS_ORIGINS)] : []),
     ...(env.TEMPORAL_UI_URL ? [codecCorsMiddleware(env.TEMPORAL_UI_URL)] : []),
     negotiationMiddleware,
+    unreadMiddleware(deps.unread),
     compressionMiddleware,
     errorsMiddleware(logger),
     deps.load.middleware,

@@ -37,6 +37,7 @@ import type { LiveSessions } from './streams/live-sessions.ts';
 import type { NotificationFeeds } from './streams/notification-feeds.ts';
 import type { PartialFeeds } from './streams/partial-feeds.ts';
 import type { SharedReader, SharedReaders } from './streams/shared-reader.ts';
+import type { UnreadAnswers } from './unread-answers.ts';
 
 /** What the process opens and closes. */
 export interface AppResources {
@@ -79,6 +80,8 @@ export interface AppDeps extends AppResources {
   keys: SigningKeys;
   addressLimit: AddressLimit;
   requestsAtOnce: RequestsAtOnce;
+  /** Bounds what answers hold that nobody reads. */
+  unread: UnreadAnswers;
   /** Refuses work before this process runs out of memory. */
   load: LoadGuard;
   sessions: LiveSessions;

@@ -27,7 +27,7 @@ import { writesPaused } from '../middleware/write-pause.ts';
 import type { SessionOpener } from '../streams/live-sessions.ts';
 import type { ReceivedMessage } from './grpc-definition.ts';
 import { grpcStatus } from './grpc-errors.ts';
-import { cutIfUnread, streamOf } from './grpc-stream.ts';
+import { answerOn, cutIfUnread, onClosed, streamOf } from './grpc-stream.ts';
 import { OpenCall } from './open-call.ts';
 import { createReceivingSlots, type ReceivingSlots } from './receiving-slots.ts';
 
@@ -103,6 +103,7 @@ class Admission {
       const open = new OpenCall({ load: deps.load, stream: this.#stream, opener, leave });
       if (this.#isOver) return;
       this.#open = open;
+      onClosed(this.#stream, deps.unread.add(opener.actor.id, answerOn(this.#stream)));
       open.receive((error) => this.#refuse(error));
       admitted.set(metadata, open);
       this.#timer = setTimeout(() => this.#endLate(), limits.receiveMs).unref();
@@ -194,7 +195,9 @@ async function admit(
   const ip = clientAddress(deps, metadata, peer);
   const authorization = first(metadata, 'authorization');
   const [, token] = /^Bearer +([^\s]+) *$/i.exec(authorization) ?? [];
+  if (token !== undefined) deps.addressLimit.admit(ip, token);
   const caller = token === undefined ? null : await callerOf(deps, token, ip);
+  if (token !== undefined) deps.addressLimit[caller === null ? 'disproved' : 'proved'](token);
   if (caller === null) {
     await deps.addressLimit.count(ip);
     if (authorization === '')

@@ -30,6 +30,11 @@ export function cutIfUnread(stream: ServerHttp2Stream, unreadMs: number): void {
   });
 }
 
+/** What is written of the answer and not yet sent. */
+export function answerOn(stream: ServerHttp2Stream): { held(): number; cut(): void } {
+  return { held: () => stream.bufferSize, cut: () => cut(stream) };
+}
+
 /** Ends the stream soon after its session. */
 export function cutAfter(stream: ServerHttp2Stream, signal: AbortSignal): void {
   signal.addEventListener('abort', () => setTimeout(() => cut(stream), UNREAD_GRACE_MS).unref());

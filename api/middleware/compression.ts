@@ -11,6 +11,10 @@ type Coding = 'br' | 'gzip';
 /** Below this size, compression costs more than it saves. */
 const THRESHOLD_BYTES = 1024;
 
+/** While as much is being compressed, further answers are sent as they are, so that none wait in memory. */
+const MAX_COMPRESSING_BYTES = 32 * 1024 * 1024;
+let compressingBytes = 0;
+
 /** Moderate levels. The work runs on Node's thread pool and does not block the event loop. */
 const encode: Record<Coding, (text: string) => Promise<Buffer>> = {
   br: (text) => promisify(brotliCompress)(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
@@ -36,10 +40,16 @@ export const compressionMiddleware: Middleware = async (ctx, next) => {
   if (/\bno-(?:store|transform)\b/.test(String(ctx.res.getHeader('Cache-Control')))) return;
   ctx.vary('Accept-Encoding');
   if (ctx.req.headers['accept-encoding'] === undefined) return;
-  if (Buffer.byteLength(body) < THRESHOLD_BYTES) return;
+  const bytes = Buffer.byteLength(body);
+  if (bytes < THRESHOLD_BYTES || compressingBytes >= MAX_COMPRESSING_BYTES) return;
   const coding = ctx.acceptsEncodings(['br', 'gzip', 'identity']);
   if (coding !== 'br' && coding !== 'gzip') return;
-  ctx.body = await encode[coding](body);
+  compressingBytes += bytes;
+  try {
+    ctx.body = await encode[coding](body);
+  } finally {
+    compressingBytes -= bytes;
+  }
   ctx.set('Content-Encoding', coding);
   tagWith(ctx, coding);
 };
