@@ -68,12 +68,10 @@ export const webhookFields = { url, types, description };
 const deliveryParams = z.object({ id: uuid, delivery_id: uuid });
 const byOrd = orderBy<{ ord: string }, string>(bigintText, ({ ord }) => ord);
 
+type Owned = Pick<DeliveryTarget, 'id' | 'owner_id' | 'team_id'>;
+
 export function webhookEndpoints(deps: AppDeps): Endpoint[] {
-  const wake = (
-    c: EndpointContext,
-    webhook: Pick<DeliveryTarget, 'id' | 'owner_id' | 'team_id'>,
-    due: boolean,
-  ): void => {
+  const wake = (c: EndpointContext, webhook: Owned, due: boolean): void => {
     const target = { id: webhook.id, holder_id: holderOf(webhook) };
     if (due) c.afterCommit(async () => void (await wakeTargets(deps.temporal, [target])));
   };

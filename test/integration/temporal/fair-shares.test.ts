@@ -154,7 +154,9 @@ test('deliveries of others come before those to the many webhooks of one owner',
       .catch(() => {});
   worker.shutdown();
   await running;
-  expect(done.slice(0, BACKLOG / 2)).toEqual(expect.arrayContaining(others.map(({ id }) => id)));
+  // Without what is left of other tests.
+  const early = done.filter((name) => all.includes(name)).slice(0, BACKLOG / 2);
+  expect(early).toEqual(expect.arrayContaining(others.map(({ id }) => id)));
 });
 
 test('of a schedule one time is in the queue, however many nobody has taken', async () => {
