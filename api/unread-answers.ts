@@ -12,12 +12,13 @@ import { addressKey } from '../domain/auth/throttle.ts';
 import { tokenIdOf, type WorkerCaller } from '../domain/jobs/worker-tokens.ts';
 
 const MIB = 1024 * 1024;
-/** Above it, connections that have not been read for `STALLED_MS` are closed, the slowest first. */
+/** Above it, connections that have not been read for `STALLED_LOOKS` are closed, the slowest first. */
 const MAX_UNREAD_BYTES = 64 * MIB;
 /** Above it, also others: no client reads that many answers at once. */
 const MAX_BYTES = 4 * MAX_UNREAD_BYTES;
-const STALLED_MS = 5_000;
 const LOOK_MS = 500;
+/** Five seconds. Looks count, not time, because a process that is busy gives nobody a chance to read. */
+const STALLED_LOOKS = 10;
 /**
  * Smaller answers are not looked at; `REQUESTS_PER_USER` bounds them. Larger ones are handed to the connection
  * in pieces of this size, so that one that is read slowly differs from one that is not read.
@@ -36,8 +37,8 @@ interface Answer {
 
 interface Watched extends Answer {
   lastHeld: number;
-  /** When the client was last seen to read. */
-  readMs: number;
+  /** Looks since the client was last seen to read. */
+  idle: number;
 }
 
 export class UnreadAnswers {
@@ -51,10 +52,10 @@ export class UnreadAnswers {
 
   /** @returns call it when the answer is over */
   add(caller: string, answer: Answer): () => void {
-    const watched: Watched = { ...answer, lastHeld: answer.held(), readMs: performance.now() };
+    const watched: Watched = { ...answer, lastHeld: answer.held(), idle: 0 };
     const own = this.#open.get(caller) ?? new Set();
     this.#open.set(caller, own.add(watched));
-    if (watched.lastHeld >= PIECE_BYTES) this.#look(caller, own);
+    if (watched.lastHeld >= PIECE_BYTES) this.#look(caller, own, 0);
     this.#timer ??= setInterval(() => this.#lookAtAll(), LOOK_MS).unref();
     return () => {
       own.delete(watched);
@@ -67,24 +68,23 @@ export class UnreadAnswers {
   }
 
   #lookAtAll(): void {
-    for (const [caller, own] of this.#open) this.#look(caller, own);
+    for (const [caller, own] of this.#open) this.#look(caller, own, 1);
     if (this.#open.size > 0 || this.#timer === null) return;
     clearInterval(this.#timer);
     this.#timer = null;
   }
 
-  #look(caller: string, own: ReadonlySet<Watched>): void {
-    const nowMs = performance.now();
+  #look(caller: string, own: ReadonlySet<Watched>, looks: 0 | 1): void {
     let bytes = 0;
     for (const answer of own) {
       const held = answer.held();
-      if (held < answer.lastHeld || held === 0) answer.readMs = nowMs;
+      answer.idle = held < answer.lastHeld || held === 0 ? 0 : answer.idle + looks;
       answer.lastHeld = held;
       bytes += weightOf(answer);
     }
     if (bytes <= MAX_UNREAD_BYTES) return;
-    for (const answer of [...own].toSorted((a, b) => a.readMs - b.readMs)) {
-      const isStalled = nowMs - answer.readMs >= STALLED_MS;
+    for (const answer of [...own].toSorted((a, b) => b.idle - a.idle)) {
+      const isStalled = answer.idle >= STALLED_LOOKS;
       if (bytes <= (isStalled ? MAX_UNREAD_BYTES : MAX_BYTES)) return;
       if (answer.lastHeld === 0) continue;
       bytes -= weightOf(answer);
