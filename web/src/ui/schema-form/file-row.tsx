@@ -9,7 +9,7 @@ import { acceptedTypes, nameOf, problemOf, type UploadFor } from './chosen-files
 import { fileEntry, STILL_UPLOADING, type FileEntry, type FileField } from './fields.ts';
 import { describedBy, Notes, Required, type RowProps } from './row.tsx';
 import css from './schema-form.module.css';
-import { words } from './words.ts';
+import { words } from './file-words.ts';
 
 interface Props extends RowProps {
   field: FileField;

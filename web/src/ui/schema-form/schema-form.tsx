@@ -2,10 +2,9 @@
 import type { FunctionComponent } from 'preact';
 import { useEffect } from 'preact/hooks';
 
+import { lazy } from '../../app/lazy.tsx';
 import css from './schema-form.module.css';
 import type { UploadFor } from './chosen-files.ts';
-import { FileRow } from './file-row.tsx';
-import { FilesRow } from './files-row.tsx';
 import {
   controlId,
   fieldsOf,
@@ -22,6 +21,10 @@ import {
 import { loadCheck } from './form-check.ts';
 import { describedBy, Notes, Required, wholeOf, type RowProps } from './row.tsx';
 import { words } from './words.ts';
+
+// Most forms ask for no file.
+const FileRow = lazy(async () => (await import('./file-row.tsx')).FileRow);
+const FilesRow = lazy(async () => (await import('./files-row.tsx')).FilesRow);
 
 interface Props {
   /** Prefix of the ids of its controls. */
