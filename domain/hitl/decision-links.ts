@@ -2,15 +2,13 @@
  * Links by which one person decides one task without a log-in (docs/notifications.md#decision-links). A row
  * beside the signed token says whether it was used, or ended because people of the task changed.
  */
-import { errors, SignJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 
-import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { withAbsentPeople } from '../auth/absences.ts';
 import { TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
-import { verifyLink, type LinkDeps } from '../auth/signed-link.ts';
-import { AppError, notFound } from '../errors.ts';
+import { linkOver, readPersonalLink, signPersonalLink, type LinkDeps } from '../auth/signed-link.ts';
+import type { AppError } from '../errors.ts';
 import { findTask, type HumanTask } from './human-task.ts';
 import { isUndecided } from './state-machine.ts';
 
@@ -27,8 +25,7 @@ export interface DecisionLink {
   actor: Actor;
 }
 
-const TYPE = 'decision-link+jwt';
-const AUDIENCE = 'cadenza-decisions';
+const KIND = { typ: 'decision-link+jwt', audience: 'cadenza-decisions' };
 
 /** Whether author and operator allow a link for this task. */
 export function allowsLink(
@@ -41,13 +38,12 @@ export function allowsLink(
 /** The address for this person. It is kept nowhere; every mail has its own. */
 export async function createDecisionLink(
   em: EntityManager,
-  { keys, baseUrl, hours }: DecisionLinkDeps,
+  deps: DecisionLinkDeps,
   task: Pick<HumanTask, 'id' | 'expires_at'>,
   userId: string,
 ): Promise<string> {
-  const { kid, privateKey } = await keys.current();
   const ends = [
-    Date.now() + hours * 3_600_000,
+    Date.now() + deps.hours * 3_600_000,
     ...(task.expires_at === null ? [] : [Date.parse(task.expires_at)]),
   ];
   const expiresAt = new Date(Math.min(...ends));
@@ -58,15 +54,8 @@ export async function createDecisionLink(
     userId,
     expiresAt,
   ]);
-  const token = await new SignJWT({})
-    .setProtectedHeader({ alg: 'ES256', typ: TYPE, kid })
-    .setIssuer(baseUrl)
-    .setAudience(AUDIENCE)
-    .setSubject(userId)
-    .setJti(id)
-    .setExpirationTime(Math.floor(expiresAt.getTime() / 1_000))
-    .sign(privateKey);
-  return `${baseUrl}/decide/${token}`;
+  const token = await signPersonalLink(deps, KIND, { id, userId, expiresAt });
+  return `${deps.baseUrl}/decide/${token}`;
 }
 
 /** Changes nothing. @throws 404 for a token that is not ours, 410 for a link that is over */
@@ -75,7 +64,7 @@ export async function openDecisionLink(
   deps: DecisionLinkDeps,
   token: string,
 ): Promise<DecisionLink> {
-  const { id, userId } = await readToken(deps, token);
+  const { id, userId } = await readPersonalLink(deps, KIND, token);
   const [link] = await em.execute<{ task_id: string; is_open: boolean; used: boolean }[]>(
     `select task_id, used_at is not null as used,
             used_at is null and void_at is null and expires_at > clock_timestamp() as is_open
@@ -104,19 +93,6 @@ export async function useDecisionLink(em: EntityManager, { id }: DecisionLink): 
   if (rows.length === 0) throw over();
 }
 
-async function readToken(deps: LinkDeps, token: string): Promise<{ id: string; userId: string }> {
-  try {
-    const expected = { typ: TYPE, audience: AUDIENCE, requiredClaims: ['exp', 'jti', 'sub'] };
-    const { jti: id = '', sub: userId = '' } = await verifyLink(deps, token, expected);
-    if (!isUuid(id) || !isUuid(userId)) throw notFound('link');
-    return { id, userId };
-  } catch (error) {
-    if (error instanceof errors.JWTExpired) throw over('The link has expired.');
-    if (error instanceof errors.JOSEError) throw notFound('link');
-    throw error;
-  }
-}
-
 function over(detail = 'The link is over: the task was decided or given to others.'): AppError {
-  return new AppError('gone', 'link_void', detail);
+  return linkOver(detail);
 }
