@@ -4,7 +4,7 @@ import type { Logger } from '../config/logger.ts';
 import type { DeliveryKinds } from '../domain/delivery/kind.ts';
 import type { RetryPolicy } from '../domain/delivery/retry.ts';
 import type { NotifyDeps } from '../domain/notifications/deliver.ts';
-import type { ExpandDeps } from '../domain/notifications/expand.ts';
+import type { PrepareDeps } from '../domain/notifications/prepare.ts';
 import type { FileStore } from '../domain/files/ports.ts';
 import type { ActiveCalls } from './active-calls.ts';
 import type { AgentCalls } from './agent-calls.ts';
@@ -48,7 +48,7 @@ export interface ActivityDeps {
     retry?: RetryPolicy;
   };
   /** How people are told of human tasks. */
-  notifications: { expand: ExpandDeps; deliver: NotifyDeps };
+  notifications: { expand: PrepareDeps; deliver: NotifyDeps };
   /** A user's secret, decrypted; null if there is none of that name. */
   secret(ownerId: string, name: string): Promise<string | null>;
 }

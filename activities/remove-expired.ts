@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
+import { tellOfEndingCredentials } from '../domain/auth/ending-credentials.ts';
 import { removeRestingSessions } from '../domain/conversations/sessions.ts';
 import { removeExpiredFiles } from '../domain/files/start-files.ts';
 import { beginSweep, dropEmptyPartitions, makeComingPartitions, sweep } from '../domain/retention/log.ts';
@@ -14,12 +15,14 @@ export function removeExpiredActivity({
   files: store,
   retentionDays,
   eventDays,
+  notifications,
   logger,
 }: ActivityDeps): RunActivities['removeExpired'] {
   return async () => {
     const removed = { runs: 0, payloads: 0, files: 0, sessions: 0 };
     const rows: Record<string, number> = {};
     const deadline = Date.now() + BUDGET_MS;
+    if (notifications.expand.hasMail) await tellOfEndingCredentials(orm.em.fork());
     const made = await makeComingPartitions(orm.em.fork());
     let more = true;
     while (more && Date.now() < deadline) {

@@ -149,7 +149,7 @@ const AGES: readonly [name: string, help: string, ageIn: (figures: Figures) => n
   ],
   [
     'notification_lag_seconds',
-    'How long the oldest mail or chat message about a human task has been due',
+    'How long the oldest mail or chat message has been due',
     (figures) => figures.notificationLagSeconds,
   ],
   [
@@ -197,7 +197,12 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
   );
   const ages = AGES.map(([name, help, ageIn]) => ({ metric: gauge(name, help), ageIn }));
   const ofBackups = OF_BACKUPS.map(([name, help, figureIn]) => ({ metric: gauge(name, help), figureIn }));
-  const labelled = [runs, humanTasks, deliveries];
+  const ending = gauge(
+    'credentials_ending',
+    'Access tokens, machine clients and SCIM tokens that end within 3 days',
+    ['kind'],
+  );
+  const labelled = [runs, humanTasks, deliveries, ending];
   const stuck = gauge('runs_stuck', 'Stuck runs, whose workflow tasks fail repeatedly');
   const circuits = gauge('agent_circuits_open', 'Agents whose circuit breaker is open or half open');
   const ofTasks = [overdue, undecidable];
@@ -221,6 +226,7 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
     overdue.set(figures.humanTasksOverdue);
     undecidable.set(figures.humanTasksUndecidable);
     for (const [status, count] of Object.entries(figures.deliveries)) deliveries.set({ status }, count);
+    for (const [kind, count] of Object.entries(figures.credentialsEnding)) ending.set({ kind }, count);
     for (const { metric, ageIn } of ages) metric.set(ageIn(figures));
     for (const { metric, figureIn } of ofBackups) {
       const figure = figureIn(figures.backups);

@@ -232,6 +232,8 @@ export const LISTED = [
       'list',
       'get',
       'create',
+      'invite',
+      'withdraw-invitation',
       'update',
       'transfer',
       'personal-data',

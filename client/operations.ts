@@ -648,6 +648,10 @@ export type ChangeMyPasswordRequest = {
   current_password: string;
   new_password: string;
 };
+export type ChoosePasswordRequest = {
+  token: string;
+  password: string;
+};
 export type Circuit = {
   state: 'closed' | 'open' | 'half_open';
   since: string;
@@ -956,7 +960,10 @@ export type CreateUserRequest = {
   display_name?: string | null;
   roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
   groups?: string[];
-  /** Null: the user logs in by an external issuer only. */
+  /**
+   * Null: the user logs in by an external issuer, or chooses a password after
+   * `sendInvitation`.
+   */
   password: string | null;
   budget?: Budget | null;
 };
@@ -1695,6 +1702,16 @@ export type InstallMarketplaceItemRequest = {
   team_id?: string | null;
 };
 export type Instant = string;
+export type Invitation = {
+  expires_at: string;
+  /** Null: mails are not set up. */
+  mailed_to: string | null;
+  /**
+   * Only where mails are not set up: hand it over yourself. It is shown once; it cannot be
+   * read again.
+   */
+  link: string | null;
+};
 export type InvokeAgentRequest = {
   input?: unknown;
   /**
@@ -1942,6 +1959,8 @@ export type LogInChoice = {
 };
 export type LogInChoices = {
   issuers: LogInChoice[];
+  /** Whether who has forgotten a password may ask for a link by mail. */
+  password_links: boolean;
 };
 export type LoggedOut = {
   log_out_url: string;
@@ -2190,7 +2209,18 @@ export type NotificationChannel = {
 export type NotificationSettings = {
   /** By kind; what is not listed is sent. */
   mail?: Partial<
-    Record<'assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned', boolean>
+    Record<
+      | 'assigned'
+      | 'candidate'
+      | 'reminder'
+      | 'escalation'
+      | 'expiring'
+      | 'mentioned'
+      | 'credential_made'
+      | 'credential_ends'
+      | 'roles_changed',
+      boolean
+    >
   >;
   /** By kind; what is not listed is sent. */
   chat?: Partial<
@@ -2264,6 +2294,11 @@ export type PasskeyChallenge = {
   challenge: string;
   /** For `navigator.credentials`, in the JSON form of WebAuthn. */
   options: Record<string, unknown>;
+};
+export type PasswordLink = {
+  username: string;
+  purpose: 'invitation' | 'password';
+  expires_at: string;
 };
 export type Person = {
   id: string;
@@ -2372,7 +2407,18 @@ export type PublishEventResponse = AcceptedEvent | AcceptedEvent[];
 export type PutNotificationSettingsRequest = {
   /** By kind; what is not listed is sent. */
   mail?: Partial<
-    Record<'assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned', boolean>
+    Record<
+      | 'assigned'
+      | 'candidate'
+      | 'reminder'
+      | 'escalation'
+      | 'expiring'
+      | 'mentioned'
+      | 'credential_made'
+      | 'credential_ends'
+      | 'roles_changed',
+      boolean
+    >
   >;
   /** By kind; what is not listed is sent. */
   chat?: Partial<
@@ -2448,6 +2494,9 @@ export type RaiseBudgetRequest = {
   invocations?: number;
   /** For good, not only for this window. */
   lasting?: boolean;
+};
+export type ReadPasswordLinkRequest = {
+  token: string;
 };
 export type Readiness = {
   status: 'ok' | 'degraded' | 'down';
@@ -2553,6 +2602,10 @@ export type ReplacePriceRequest = {
   valid_from?: Instant | null;
   /** Default: until a later price of the model begins. */
   valid_to?: Instant | null;
+};
+export type RequestPasswordLinkRequest = {
+  /** The username or e-mail address. */
+  name: string;
 };
 export type RequiredAgent = {
   /** As written in the definition. */
@@ -3335,10 +3388,15 @@ export type User = {
   roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
   groups: string[];
   status: 'active' | 'disabled';
-  /** Without one, only an external issuer logs the user in. */
+  /** Without one, only an external issuer or an invitation lets the user in. */
   has_password: boolean;
   /** An authenticator app or a passkey is set up, which the log-in asks for. */
   second_factor: boolean;
+  /**
+   * Until then the person may choose a password by the link of an invitation; null: none is
+   * open.
+   */
+  invited_until: string | null;
   /** The external issuer that made the account. Its claims decide on the roles. */
   issuer_id: string | null;
   /** Of what agents use in the runs of this user; admins set it. */
@@ -4058,10 +4116,16 @@ export interface Operations {
   };
   /** Approve or deny what asks with a user code */
   decideDeviceRequest: { body: DecideDeviceRequestRequest; answer: undefined };
-  /** List the issuers that the log-in screen offers */
+  /** List what the log-in screen offers: issuers, and a link after a password was forgotten */
   listLogInChoices: { answer: LogInChoices };
   /** Get what a browser needs to log in by a passkey, without a password */
   beginPasskeyLogIn: { body?: NoFields; answer: PasskeyChallenge };
+  /** Choose a password by a link, which works once */
+  choosePassword: { body: ChoosePasswordRequest; answer: undefined };
+  /** Get for whom a link to choose a password is; changes nothing */
+  readPasswordLink: { body: ReadPasswordLinkRequest; answer: PasswordLink };
+  /** Ask for a link by mail, because the password was forgotten */
+  requestPasswordLink: { body: RequestPasswordLinkRequest; answer: undefined };
   /** Register an OAuth client (RFC 7591) */
   registerClient: { body?: ClientRegistration; answer: RegisteredClientInformation };
   /** Log out: end the session of a refresh or access token (RFC 7009) */
@@ -5586,6 +5650,21 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** Invite the person of an account without a password to choose one, or invite again */
+  sendInvitation: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: Invitation;
+  };
+  /** Take an invitation back; its link stops working immediately */
+  withdrawInvitation: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
   /** Get what is stored about a user */
   getPersonalData: {
     path: {
@@ -5987,6 +6066,9 @@ export const OPERATIONS = {
   decideDeviceRequest: { method: 'POST', path: '/auth/device/decision', role: 'viewer' },
   listLogInChoices: { method: 'GET', path: '/auth/issuers', role: 'public' },
   beginPasskeyLogIn: { method: 'POST', path: '/auth/passkey', role: 'public' },
+  choosePassword: { method: 'POST', path: '/auth/password', role: 'public' },
+  readPasswordLink: { method: 'POST', path: '/auth/password-link', role: 'public' },
+  requestPasswordLink: { method: 'POST', path: '/auth/password-requests', role: 'public' },
   registerClient: { method: 'POST', path: '/auth/register', role: 'public' },
   revokeToken: { method: 'POST', path: '/auth/revoke', role: 'viewer' },
   beginIssuerLogIn: { method: 'GET', path: '/auth/sso/{name}', role: 'public', other: true },
@@ -6179,6 +6261,8 @@ export const OPERATIONS = {
   listUserIdentities: { method: 'GET', path: '/users/{id}/identities', role: 'admin' },
   linkUserIdentity: { method: 'POST', path: '/users/{id}/identities', role: 'admin' },
   unlinkUserIdentity: { method: 'DELETE', path: '/users/{id}/identities/{identity_id}', role: 'admin' },
+  sendInvitation: { method: 'POST', path: '/users/{id}/invitation', role: 'admin' },
+  withdrawInvitation: { method: 'DELETE', path: '/users/{id}/invitation', role: 'admin' },
   getPersonalData: { method: 'GET', path: '/users/{id}/personal-data', role: 'admin', other: true },
   resetUserSecondFactor: { method: 'DELETE', path: '/users/{id}/second-factor', role: 'admin' },
   listUserSessions: { method: 'GET', path: '/users/{id}/sessions', role: 'admin' },

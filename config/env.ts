@@ -239,6 +239,8 @@ const schema = z.object({
   NOTIFY_TIME_ZONE: z.string().refine(isTimeZone, 'must be a time zone such as Europe/Paris').default('UTC'),
   DECISION_LINKS: switchOn().default(false),
   DECISION_LINK_HOURS: z.coerce.number().int().min(1).max(24).default(24),
+  INVITATION_DAYS: z.coerce.number().int().min(1).max(30).default(7),
+  PASSWORD_LINK_MINUTES: z.coerce.number().int().min(5).max(1_440).default(60),
   DIRECTORY_EMAIL: switchOn().default(false),
   NOTIFY_MAX_RECIPIENTS: z.coerce.number().int().min(1).max(100_000).default(1_000),
   USER_MAX_NOTIFICATION_CHANNELS: quota(20),

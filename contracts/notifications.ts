@@ -1,6 +1,7 @@
-/** What a person chooses of the notifications of human tasks (docs/notifications.md). */
+/** What a person chooses of the notifications of human tasks and accounts (docs/notifications.md). */
 import { z } from 'zod';
 
+import { OPTIONAL_MAIL_KINDS } from './account-mails.ts';
 import { DIGESTS, NOTIFICATION_KINDS } from './notification-kinds.ts';
 
 const clock = z
@@ -14,14 +15,13 @@ const timeZone = z
   .refine(isTimeZone, 'must be a time zone such as Europe/Paris')
   .meta({ description: 'IANA time zone, such as `Europe/Paris`.' });
 
-const ofKinds = z
-  .partialRecord(z.enum(NOTIFICATION_KINDS), z.boolean())
-  .meta({ description: 'By kind; what is not listed is sent.' });
+const ofKinds = <const Kind extends string>(kinds: readonly Kind[]) =>
+  z.partialRecord(z.enum(kinds), z.boolean()).meta({ description: 'By kind; what is not listed is sent.' });
 
 /** What a person chooses; what is left out has its default. */
 export const notificationSettings = z.object({
-  mail: ofKinds.optional(),
-  chat: ofKinds.optional(),
+  mail: ofKinds([...NOTIFICATION_KINDS, ...OPTIONAL_MAIL_KINDS]).optional(),
+  chat: ofKinds(NOTIFICATION_KINDS).optional(),
   digest: z
     .enum(DIGESTS)
     .optional()

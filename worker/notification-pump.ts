@@ -1,16 +1,16 @@
-/** Tells people of human tasks as soon as something happens; any number of workers may. */
+/** Tells people of tasks and of their accounts as soon as something happens; any number of workers may. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Logger } from '../config/logger.ts';
 import { Listener } from '../db/listener.ts';
 import { wakeTargets } from '../domain/delivery/reconcile.ts';
-import { expandNotices, type ExpandDeps } from '../domain/notifications/expand.ts';
+import { prepareMessages, type PrepareDeps } from '../domain/notifications/prepare.ts';
 import { shardTarget } from '../domain/notifications/shards.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
 import type { PauseFlag } from './write-pause.ts';
 
 export interface NotificationPumpDeps {
-  expand: ExpandDeps;
+  expand: PrepareDeps;
   temporal: Pick<TemporalGateway, 'wakeDelivery'>;
   logger: Logger;
   /** Nothing is written while writes are paused. */
@@ -46,7 +46,8 @@ export function startNotificationPump(
       woken = false;
       pause = new AbortController();
       try {
-        await wakeTargets(temporal, [...(await expandNotices(expand))].map(shardTarget));
+        const shards = await prepareMessages(expand);
+        await wakeTargets(temporal, [...shards].map(shardTarget));
       } catch (error) {
         logger.warn({ err: error }, 'cannot tell people of their tasks, trying again');
       }

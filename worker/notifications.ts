@@ -7,12 +7,12 @@ import type { Orm } from '../db/orm.ts';
 import { STANDARD_RETRY, type RetryPolicy } from '../domain/delivery/retry.ts';
 import type { NotifyDeps } from '../domain/notifications/deliver.ts';
 import type { SigningKeys } from '../domain/auth/signing-keys.ts';
-import type { ExpandDeps } from '../domain/notifications/expand.ts';
+import type { PrepareDeps } from '../domain/notifications/prepare.ts';
 import type { DeliverySender } from '../domain/ports.ts';
 import type { Encryption } from '../domain/secrets/encryption.ts';
 
 export interface Notifications {
-  expand: ExpandDeps;
+  expand: PrepareDeps;
   deliver: NotifyDeps;
 }
 
@@ -36,7 +36,9 @@ export function createNotifications(given: {
       hasMail: mailer !== null,
       timeZone,
       maxRecipients: env.NOTIFY_MAX_RECIPIENTS,
-      failed: (error) => logger?.warn({ err: error }, 'cannot tell people of a task, trying again'),
+      passwordLinkMinutes: env.PASSWORD_LINK_MINUTES,
+      failed: (error) =>
+        logger?.warn({ err: error }, 'cannot tell people of a task or an account, trying again'),
       ...(undecidable && { undecidable }),
     },
     deliver: {

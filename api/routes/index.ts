@@ -12,6 +12,7 @@ import { callbackEndpoints } from './callbacks/routes.ts';
 import { catalogEndpoints } from './catalogs/routes.ts';
 import { deviceEndpoints } from './auth/device.ts';
 import { auditEndpoints } from './audit/routes.ts';
+import { passwordLinkEndpoints } from './auth/password-links.ts';
 import { authEndpoints } from './auth/routes.ts';
 import { backupEndpoints } from './backups/routes.ts';
 import { sessionEndpoints } from './console/session.ts';
@@ -42,6 +43,7 @@ import { runsEndpoints } from './runs/routes.ts';
 import { teamEndpoints } from './teams/routes.ts';
 import { temporalCodecEndpoints } from './temporal-codec/routes.ts';
 import { directoryEndpoints } from './users/directory.ts';
+import { invitationEndpoints } from './users/invitations.ts';
 import { meEndpoints } from './users/me.ts';
 import { privacyEndpoints } from './users/privacy.ts';
 import { preferencesEndpoints } from './users/preferences.ts';
@@ -63,6 +65,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('none', metricsEndpoints(deps)),
     ...scoped('account', backupEndpoints(deps)),
     ...scoped('none', authEndpoints(deps)),
+    ...scoped('none', passwordLinkEndpoints(deps)),
     ...scoped('person', deviceEndpoints(deps)),
     ...scoped('none', authorizeEndpoints(deps)),
     ...scoped('none', oauthMetadataEndpoints(deps)),
@@ -82,6 +85,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('person', secondFactorEndpoints(deps)),
     ...scoped('account', auditEndpoints(deps)),
     ...scoped('account', userEndpoints(deps)),
+    ...scoped('account', invitationEndpoints(deps)),
     ...scoped('account', transferEndpoints(deps)),
     ...scoped('account', privacyEndpoints(deps)),
     ...scoped('account', teamEndpoints()),

@@ -2,6 +2,7 @@
 import { buildRouteMap } from '@stricli/core';
 
 import type { Notification, NotificationChannel, NotificationSettings } from '../../client/index.ts';
+import { OPTIONAL_MAIL_KINDS } from '../../contracts/account-mails.ts';
 import { CHAT_FORMATS, NOTIFICATION_KINDS } from '../../contracts/notification-kinds.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
@@ -84,7 +85,7 @@ const settingsView: View<NotificationSettings> = {
 };
 
 const offIn = (kinds: NotificationSettings['mail']): string[] =>
-  NOTIFICATION_KINDS.filter((kind) => kinds?.[kind] === false);
+  [...NOTIFICATION_KINDS, ...OPTIONAL_MAIL_KINDS].filter((kind) => kinds?.[kind] === false);
 
 const settings = command({
   brief: 'Show how you are told',

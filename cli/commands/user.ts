@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { buildRouteMap } from '@stricli/core';
 
-import type { Client, UpdateUserRequest, UserIdentity } from '../../client/operations.ts';
+import type { Client, Invitation, UpdateUserRequest, UserIdentity } from '../../client/operations.ts';
 import { ROLES } from '../../contracts/roles.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
@@ -49,23 +49,68 @@ const get = command({
   },
 });
 
+const invitationView: View<Invitation> = {
+  columns: [
+    ['until', ({ expires_at: at }) => ago(at)],
+    ['mailed to', ({ mailed_to: address }) => address],
+    ['link', ({ link }) => link],
+  ],
+  name: ({ link, mailed_to: address }) => link ?? address ?? '',
+  none: 'No invitations.',
+};
+
+async function inviteUser(cli: Cli, id: string): Promise<void> {
+  const { signal } = cli;
+  const sent = await cli.client.call('sendInvitation', { path: { id }, body: {}, signal });
+  if (sent.link !== null) cli.say('Mails are not set up: hand the link over yourself. It is shown once.');
+  await cli.out.record(sent, invitationView);
+}
+
+const invite = command({
+  brief: 'Invite the person of an account without a password to choose one, or invite again; for admins',
+  details:
+    'They get a link by mail. Where mails are not set up, it is printed, for you to hand over. A link of ' +
+    'before stops working. Needs a log-in at most five minutes ago.',
+  arguments: [USER],
+  run: async (cli, _flags, given) => inviteUser(cli, await userId(cli, given)),
+});
+
+const withdrawInvitation = command({
+  brief: 'Take the invitation of a user back; its link stops working; for admins',
+  arguments: [USER],
+  hasData: false,
+  run: async (cli, _flags, given) => {
+    const path = { id: await userId(cli, given) };
+    await cli.client.call('withdrawInvitation', { path, signal: cli.signal });
+    cli.say(`Took the invitation of ${given} back.`);
+  },
+});
+
 const create = command({
   brief: 'Create a user; the password is asked for, or read from standard input',
+  details: 'With --invite the person chooses the password, by a link in a mail: see cadenza user invite.',
   flags: {
     email: text('E-mail address; required', 'ADDRESS'),
     name: text('Display name', 'TEXT'),
     role: texts(`One of ${ROLES.join(', ')}; at least one is required`, 'ROLE'),
     group: texts('Group', 'NAME'),
     passwordStdin: flag('Read the password from standard input'),
+    invite: flag('Without a password: invite the person to choose one'),
   },
   arguments: [argument('USERNAME', 'Such as ada')],
-  run: async (cli, { email, name, role = [], group = [], passwordStdin }, username) => {
+  run: async (cli, { email, name, role = [], group = [], passwordStdin, invite: invites }, username) => {
     if (email === undefined) throw usageError('Give --email.');
     const roles = rolesIn(role);
-    const password = await readPassword(cli, passwordStdin);
+    if (invites === true && passwordStdin === true)
+      throw usageError('Choose one of --invite and --password-stdin.');
+    const password = invites === true ? null : await readPassword(cli, passwordStdin);
     const shown = name === undefined ? {} : { display_name: name };
     const body = { username, email, ...shown, roles, groups: [...group], password };
-    await cli.out.record(await cli.client.call('createUser', { body, signal: cli.signal }), userView);
+    const user = await cli.client.call('createUser', { body, signal: cli.signal });
+    if (invites === true) {
+      cli.say(`Created ${username}.`);
+      await inviteUser(cli, user.id);
+    } else await cli.out.record(user, userView);
   },
 });
 
@@ -326,6 +371,8 @@ const userRoutes = {
   list,
   get,
   create,
+  invite,
+  withdrawInvitation,
   update,
   transfer,
   personalData,

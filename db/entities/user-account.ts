@@ -26,6 +26,8 @@ export const UserAccount = defineEntity({
     budget: p.json<Budget>().nullable(),
     /** What replaces the settings for this user. */
     quotas: p.json<Quotas>().nullable(),
+    /** Until then the person may choose a password by the link of an invitation; null: none is open. */
+    invited_until: p.datetime().nullable(),
     /** The person's data was erased; the row stays, because history names its id. */
     erased_at: p.datetime().nullable(),
     created_at: p.datetime(),

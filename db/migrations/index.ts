@@ -102,6 +102,9 @@ import { Migration202611300120AuditTeams } from './202611300120-audit-teams.ts';
 import { Migration202611300210ReturnedTasks } from './202611300210-returned-tasks.ts';
 import { Migration202611300150Backups } from './202611300150-backups.ts';
 import { Migration202611300240TemporalNamespace } from './202611300240-temporal-namespace.ts';
+import { Migration202611300140AccountMails } from './202611300140-account-mails.ts';
+import { Migration202611300141EndingCredentials } from './202611300141-ending-credentials.ts';
+import { Migration202611300142AccountNotices } from './202611300142-account-notices.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -204,6 +207,9 @@ export const migrations = [
   { name: '202611300210-returned-tasks', class: Migration202611300210ReturnedTasks },
   { name: '202611300150-backups', class: Migration202611300150Backups },
   { name: '202611300240-temporal-namespace', class: Migration202611300240TemporalNamespace },
+  { name: '202611300140-account-mails', class: Migration202611300140AccountMails },
+  { name: '202611300141-ending-credentials', class: Migration202611300141EndingCredentials },
+  { name: '202611300142-account-notices', class: Migration202611300142AccountNotices },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -20,6 +20,8 @@ export async function removeExpired(em: EntityManager): Promise<number> {
     ['worker_seen', `seen_at < now() - interval '1 day'`],
     // Kept for an hour, so that a late poll learns that its code has expired.
     ['device_request', `expires_at < now() - interval '1 hour'`],
+    ['account_notice', `at < now() - interval '7 days'`],
+    ['password_request', `at < now() - interval '1 day'`],
     ['auth_challenge', `expires_at < now() - interval '1 hour'`],
     ['oauth_code', `expires_at < now() - interval '1 day'`],
     // Never approved within a day, or idle: without a session, and not approved for 90 days.

@@ -24,6 +24,8 @@ export interface LoginSource {
   device?: string | null;
   /** Default: 100. Null: no limit, for secrets that cannot be guessed. */
   perAccount?: number | null;
+  /** What a refusal says. Default: of failed log-ins. */
+  refusal?: string;
 }
 
 export function accountKey(userId: string | null, name: string): string {
@@ -78,7 +80,8 @@ export async function checkThrottle(em: EntityManager, source: LoginSource): Pro
   );
   const seconds = row?.seconds ?? 0;
   if (seconds > 0) {
-    throw new AppError('too_many_requests', 'too_many_logins', 'Too many failed log-ins. Try again later.', {
+    const detail = source.refusal ?? 'Too many failed log-ins. Try again later.';
+    throw new AppError('too_many_requests', 'too_many_logins', detail, {
       headers: {
         'Retry-After': String(seconds),
         'RateLimit-Policy': `"login";q=${limits.accountFromAddress};w=${WINDOW_SECONDS}`,
@@ -119,4 +122,9 @@ export async function settleLogin(
     ]);
   }
   return correct;
+}
+
+/** For somebody who has shown otherwise who they are. Failures of other accounts from the address stay. */
+export async function forgetFailures(em: EntityManager, userId: string): Promise<void> {
+  await em.execute('delete from login_attempt where account = ?', [accountKey(userId, '')]);
 }

@@ -60,6 +60,7 @@ export async function createUser(em: EntityManager, args: NewUser): Promise<User
     token_epoch: 1,
     budget: args.budget ?? null,
     quotas: null,
+    invited_until: null,
     erased_at: null,
     created_at: now,
     updated_at: now,
@@ -135,6 +136,8 @@ export async function updateUser(
   if (password !== undefined) {
     user.password_hash = password === null ? null : await hashPassword(password);
   }
+  // As the database does, which ends the links to choose a password (`void_account_links`).
+  if (endsSessions || changes.email !== undefined) user.invited_until = null;
   user.updated_at = new Date();
   await em.flush();
   const teams = fields.groups === undefined ? [] : await followGroups(em, [user.id]);

@@ -157,7 +157,7 @@ function linkOf({ baseUrl }: MessageDeps, { task }: Item): string {
   return `${baseUrl}/console/inbox?task=${task.id}`;
 }
 
-function timeText(at: string | null, zone: string): string {
+export function timeText(at: string | null, zone: string): string {
   if (at === null) return '';
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,

@@ -1,12 +1,14 @@
 /**
- * Sends what is due to people and chats, by mail and chat. Several messages to one receiver that are due
- * become one. Every step is a row, so a crash at most repeats one message, with the same `Message-ID`.
+ * Sends what is due to people and chats, by mail and chat: first mails about accounts. Several messages about
+ * tasks to one receiver that are due become one. Every step is a row, so a crash at most repeats one message,
+ * with the same `Message-ID`.
  */
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { pauseMs, type RetryPolicy } from '../delivery/retry.ts';
 import type { DeliverySender, Mailer, SendOutcome } from '../ports.ts';
 import type { Encryption } from '../secrets/encryption.ts';
+import { deliverAccountMail } from './account-deliver.ts';
 import { openChannelUrl } from './channels.ts';
 import { composeChat, composeMail, type MessageDeps } from './compose.ts';
 import { readItems, type DueDelivery } from './due-items.ts';
@@ -34,6 +36,7 @@ export async function deliverNotifications(
     options.heartbeat();
     options.signal.throwIfAborted();
     const leaseMs = deps.retry.timeoutMs + LEASE_MARGIN_MS;
+    if (await deliverAccountMail(deps, shard, leaseMs)) continue;
     const claimed = await deps.orm.em.fork().transactional((em) => claim(em, shard, leaseMs));
     if (claimed.length === 0) return { sent, wait_ms: await waitMs(deps.orm.em.fork(), shard) };
     const items = await deps.orm.em.fork().transactional((em) => readItems(em, claimed));
@@ -84,8 +87,9 @@ async function claim(em: EntityManager, shard: number, leaseMs: number): Promise
 async function waitMs(em: EntityManager, shard: number): Promise<number | null> {
   const [row] = await em.execute<{ wait: number | null }[]>(
     `select (extract(epoch from min(due_at) - clock_timestamp()) * 1000)::float8 as wait
-       from notification_delivery
-      where shard = ? and status = 'pending' and due_at < clock_timestamp() + interval '1 minute'`,
+       from (select shard, due_at from notification_delivery where status = 'pending'
+              union all select shard, due_at from account_mail where status = 'pending') waiting
+      where shard = ? and due_at < clock_timestamp() + interval '1 minute'`,
     [shard],
   );
   const wait = row?.wait ?? null;

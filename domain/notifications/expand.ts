@@ -23,7 +23,7 @@ import {
   type Recipient,
 } from './recipients.ts';
 import { sendTime } from './send-times.ts';
-import { shardOf } from './shards.ts';
+import { SEND_FOR_MS, shardOf } from './shards.ts';
 import { warnIfUndecidable } from './undecidable.ts';
 
 export interface ExpandDeps {
@@ -42,8 +42,6 @@ export interface ExpandDeps {
 
 const PAGE = 200;
 const MAX_ROUNDS = 100;
-/** What could not be sent by then is given up. */
-const SEND_FOR_MS = 24 * 3_600_000;
 
 /** @returns the shards that have something to send */
 export async function expandNotices(

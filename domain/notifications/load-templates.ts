@@ -6,10 +6,10 @@ import {
   checkTemplate,
   defaultTemplates,
   TEMPLATE_NAMES,
-  type Template,
   type TemplateName,
   type Templates,
 } from './templates.ts';
+import type { Template } from './template.ts';
 
 const PARTS = { 'subject.txt': 'subject', txt: 'text', html: 'html' } as const satisfies Record<
   string,

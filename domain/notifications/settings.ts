@@ -1,6 +1,7 @@
 /** What people chose about their notifications. */
 import { randomBytes } from 'node:crypto';
 
+import type { OptionalMailKind } from '../../contracts/account-mails.ts';
 import type { NotificationKind } from '../../contracts/notification-kinds.ts';
 import type { NotificationSettings } from '../../contracts/notifications.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -69,7 +70,7 @@ export async function isUnsubscribeKey(em: EntityManager, key: string): Promise<
 export async function unsubscribe(
   em: EntityManager,
   key: string,
-  kinds: readonly NotificationKind[],
+  kinds: readonly (NotificationKind | OptionalMailKind)[],
 ): Promise<string | null> {
   const off = Object.fromEntries(kinds.map((kind) => [kind, false]));
   const [row] = await em.execute<{ user_id: string }[]>(

@@ -13,6 +13,8 @@ const CHAT_SHARDS = 4;
 /** Those of mails, then those of chats. */
 export const SHARDS = MAIL_SHARDS + CHAT_SHARDS;
 const PREFIX = 'notifications-';
+/** What could not be sent by then is given up. */
+export const SEND_FOR_MS = 24 * 3_600_000;
 
 /** By the chat, or the person who gets mails. */
 export function shardOf(to: { user_id: string | null; channel_id: string | null }): number {

@@ -2,17 +2,14 @@
  * The texts of mails. `{{name}}` is a value; a line whose values are all empty is left out. Values are
  * escaped in HTML and have no control characters in subjects.
  */
+import { ACCOUNT_MAIL_KINDS } from '../../contracts/account-mails.ts';
 import { escapeHtml } from '../../contracts/escape-html.ts';
 import { NOTIFICATION_KINDS, type NotificationKind } from '../../contracts/notification-kinds.ts';
+import { ACCOUNT_TEXTS } from './account-texts.ts';
+import type { Template } from './template.ts';
 
-export const TEMPLATE_NAMES = [...NOTIFICATION_KINDS, 'digest', 'test'] as const;
+export const TEMPLATE_NAMES = [...NOTIFICATION_KINDS, ...ACCOUNT_MAIL_KINDS, 'digest', 'test'] as const;
 export type TemplateName = (typeof TEMPLATE_NAMES)[number];
-
-export interface Template {
-  subject: string;
-  text: string;
-  html: string;
-}
 
 export type Templates = Record<TemplateName, Template>;
 
@@ -33,6 +30,14 @@ const TEMPLATE_VALUES = [
   'items',
   'settings_link',
   'unsubscribe_link',
+  'username',
+  'platform',
+  'credential',
+  'change',
+  'factor',
+  'email',
+  'roles',
+  'at',
 ] as const;
 export type TemplateValues = Partial<Record<(typeof TEMPLATE_VALUES)[number], string>>;
 
@@ -162,5 +167,6 @@ export function defaultTemplates(): Templates {
     mentioned: of('mentioned'),
     digest: DIGEST,
     test: TEST,
+    ...ACCOUNT_TEXTS,
   };
 }

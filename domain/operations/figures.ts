@@ -3,6 +3,7 @@ import { UNDECIDED } from '../../contracts/hitl.ts';
 import { isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { unsealedSeconds } from '../audit/seal.ts';
+import { countEndingCredentials } from '../auth/ending-credentials.ts';
 import { countUndecidable } from '../notifications/undecidable.ts';
 import { countStuckRuns } from '../runs/stuck.ts';
 import { readBackups, type Backups } from './backups.ts';
@@ -28,11 +29,13 @@ export interface Figures {
   reconcilerLagSeconds: number;
   /** How long the oldest event from outside has been waiting to be matched with listeners; 0 if none does. */
   inboundLagSeconds: number;
-  /** How long the oldest mail or chat message about a human task has been due; 0 if none is. */
+  /** How long the oldest mail or chat message has been due; 0 if none is. */
   notificationLagSeconds: number;
   /** How long the oldest entry of the audit log has been waiting for a seal; 0 if none does. */
   auditUnsealedSeconds: number;
   backups: Backups;
+  /** Access tokens, machine clients and SCIM tokens that end within 3 days, by kind. */
+  credentialsEnding: Record<string, number>;
   day: DayFigures;
 }
 
@@ -76,7 +79,8 @@ export async function readFigures(em: EntityManager, labels: number): Promise<Fi
        (select coalesce(greatest(extract(epoch from clock_timestamp() - min(received_at)), 0), 0)::float8
           from inbound_event where matched_at is null) as inbound_lag,
        (select coalesce(greatest(extract(epoch from clock_timestamp() - min(due_at)), 0), 0)::float8
-          from notification_delivery where status = 'pending') as notification_lag`,
+          from (select due_at from notification_delivery where status = 'pending'
+                 union all select due_at from account_mail where status = 'pending') m) as notification_lag`,
   );
   const runsStuck = await countStuckRuns(em);
   return {
@@ -94,5 +98,6 @@ export async function readFigures(em: EntityManager, labels: number): Promise<Fi
     notificationLagSeconds: row?.notification_lag ?? 0,
     auditUnsealedSeconds: await unsealedSeconds(em),
     backups: await readBackups(em),
+    credentialsEnding: await countEndingCredentials(em),
   };
 }

@@ -78,6 +78,7 @@ const SECTIONS: readonly Section[] = [
   }),
   section('chat_channels', 'notification_channel', 'id, name, format, kinds, created_at', owned),
   section('notifications', 'notification', 'id, kind, task_id, created_at, read_at'),
+  section('account_mails', 'account_mail', 'id, kind, address, data, status, created_at, done_at'),
   section('secrets', 'secret', 'name, created_at, updated_at', { ...owned, key: 'name', keyType: 'text' }),
   section('comments', 'hitl_comment', 'id, task_id, comment, created_at', { where: 'created_by = ?' }),
   section('votes', 'hitl_vote', 'id, task_id, decision, payload, comment, voted_at, via', {

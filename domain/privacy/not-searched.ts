@@ -11,6 +11,8 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
     'What the platform chooses from a fixed set: states, kinds, scopes.',
     {
       a2a_push_config: 'wire_version auth_scheme',
+      account_link: 'purpose',
+      account_mail: 'kind status',
       a2a_task: 'state accepted_output_modes',
       access_token: 'scopes',
       agent: 'type execution_type status visibility authentication_type',
@@ -73,6 +75,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       a2a_push_config: 'id',
       a2a_task: 'context_id',
       access_token: 'token_hash hint',
+      account_link: 'token_hashes',
       agent: 'version budget limits',
       agent_canary: 'version',
       agent_turn: 'key',
@@ -191,6 +194,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
     'Addresses and programs of other people, and claims of theirs.',
     {
       access_token: 'last_address',
+      account_mail: 'address',
       address_request_count: 'address',
       audit_entry: 'address',
       auth_session: 'address user_agent',
@@ -201,6 +205,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
   [
     'Goes by itself within a day or so.',
     {
+      account_notice: 'data',
       idempotency_record: 'body',
       login_attempt: 'account address',
       worker_seen: 'worker',

@@ -153,6 +153,7 @@ export const PLACES_OF_CONNECTIONS: readonly TextPlace[] = [
     fixed: { configuration: ['group_name'] },
   },
   { kind: 'sent_notifications', table: 'notification_delivery', key: ID, texts: { error: 'text' } },
+  { kind: 'sent_account_mails', table: 'account_mail', key: ID, texts: { error: 'text', data: 'record' } },
   {
     kind: 'programs',
     table: 'oauth_client',

@@ -36,6 +36,18 @@ const OLD_ROWS = {
        where created_at < clock_timestamp() - ? * interval '1 day' and status <> 'pending'
        order by created_at limit ?)`,
   },
+  mails: {
+    sql: `delete from account_mail where id in (
+      select id from account_mail
+       where created_at < clock_timestamp() - ? * interval '1 day' and status <> 'pending'
+       order by created_at limit ?)`,
+  },
+  accountLinks: {
+    days: LINKS_KEPT_DAYS,
+    sql: `delete from account_link where id in (
+      select id from account_link where expires_at < clock_timestamp() - ? * interval '1 day'
+       order by expires_at limit ?)`,
+  },
   links: {
     days: LINKS_KEPT_DAYS,
     sql: `delete from decision_link where id in (
@@ -53,7 +65,15 @@ export type RemovedRows = Record<keyof typeof OLD_ROWS, number>;
 
 /** Removes one batch of each kind. @returns how many rows of each; all 0 at the end */
 export async function removeOldRows(em: EntityManager, eventDays: number): Promise<RemovedRows> {
-  const removed: RemovedRows = { deliveries: 0, events: 0, notifications: 0, links: 0, hours: 0 };
+  const removed: RemovedRows = {
+    deliveries: 0,
+    events: 0,
+    notifications: 0,
+    mails: 0,
+    accountLinks: 0,
+    links: 0,
+    hours: 0,
+  };
   for (const [kind, { sql, ...own }] of Object.entries(OLD_ROWS)) {
     const days = 'days' in own ? own.days : eventDays;
     const rows = await em.execute<object[]>(`${sql} returning 1`, [days, AT_ONCE]);

@@ -143,6 +143,9 @@ export const accessRules: Record<string, Rule | 'public'> = {
   decideAuthorization: 'public',
   registerClient: 'public',
   listLogInChoices: 'public',
+  requestPasswordLink: 'public',
+  readPasswordLink: 'public',
+  choosePassword: 'public',
   beginIssuerLogIn: 'public',
   completeIssuerLogIn: 'public',
   endSessionsByIssuer: 'public',
@@ -226,6 +229,8 @@ export const accessRules: Record<string, Rule | 'public'> = {
   eraseUser: rule('admin', { user: adminOnly }),
   transferUser: rule('admin', { user: adminOnly }),
   listUserClients: rule('admin', { user: adminOnly }),
+  sendInvitation: rule('admin', { user: adminOnly }),
+  withdrawInvitation: rule('admin', { user: adminOnly }),
   deleteUserClient: rule('admin', { user: adminOnly }),
 
   listMyTokens: forRole('viewer'),

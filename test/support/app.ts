@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { pino } from 'pino';
+import { pino, type Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 
 import { listenGrpc, type GrpcServer } from '../../api/a2a/grpc-server.ts';
@@ -93,6 +93,8 @@ export interface TestAppOptions extends Partial<
   /** The database of another copy of the API, which is not dropped at the end. */
   databaseUrl?: string;
   encryptionKeys?: string;
+  /** Default: nothing is logged, but for `TEST_LOG`. */
+  logger?: Logger;
   /**
    * Keeps callers for a second, as in production. Otherwise a test may change users by SQL and ask at once.
    * `without news`: as if all notifications of changes were late, so that what this process did has to count
@@ -156,7 +158,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   }
   const { env } = parsed;
   const orm = createOrm({ url: databaseUrl, ...patience });
-  const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
+  const logger = options.logger ?? pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const egress = { allow: env.EGRESS_ALLOW, hostMap: env.EGRESS_HOST_MAP, own: ownServers(env) };
   const resources = createResourceFetcher(egress);
   const sources = createAgentSources(egress);

@@ -27,7 +27,14 @@ import { issuerFields, issuerRecord, mappingPatch, presentIssuer, tags } from '.
 const DEFAULT_SCOPES = ['openid', 'profile', 'email'];
 
 const choice = z.object({ name: z.string(), title: z.string() }).meta({ id: 'LogInChoice' });
-const choices = z.object({ issuers: z.array(choice) }).meta({ id: 'LogInChoices' });
+const choices = z
+  .object({
+    issuers: z.array(choice),
+    password_links: z
+      .boolean()
+      .meta({ description: 'Whether who has forgotten a password may ask for a link by mail.' }),
+  })
+  .meta({ id: 'LogInChoices' });
 const facts = z
   .object({
     authorization_endpoint: z.string(),
@@ -39,9 +46,11 @@ const facts = z
   })
   .meta({ id: 'IssuerFacts' });
 
-export function issuerEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'identities'>): Endpoint[] {
+export function issuerEndpoints(
+  deps: Pick<AppDeps, 'env' | 'encryption' | 'identities' | 'mailer'>,
+): Endpoint[] {
   return [
-    choicesEndpoint(),
+    choicesEndpoint(deps),
     ...readEndpoints(deps),
     createEndpoint(deps),
     updateEndpoint(deps),
@@ -49,19 +58,19 @@ export function issuerEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'iden
   ];
 }
 
-function choicesEndpoint(): Endpoint {
+function choicesEndpoint({ mailer: { mailer } }: Pick<AppDeps, 'mailer'>): Endpoint {
   return endpoint({
     method: 'GET',
     path: '/auth/issuers',
     operationId: 'listLogInChoices',
-    summary: 'List the issuers that the log-in screen offers',
+    summary: 'List what the log-in screen offers: issuers, and a link after a password was forgotten',
     description: 'A browser logs in at `/auth/sso/{name}`.',
     tags,
     role: 'public',
     responses: { 200: choices },
     handler: async (c) => ({
       status: 200,
-      body: { issuers: await listChoices(c.em) },
+      body: { issuers: await listChoices(c.em), password_links: mailer !== null },
       headers: { 'Cache-Control': 'no-store' },
     }),
   });

@@ -1,13 +1,15 @@
 /** The page that a mail leads to: GET changes nothing, since programs follow links in mails. */
 import * as z from 'zod';
 
-import { NOTIFICATION_KINDS, type NotificationKind } from '../../../contracts/notification-kinds.ts';
+import { OPTIONAL_MAIL_KINDS } from '../../../contracts/account-mails.ts';
+import { NOTIFICATION_KINDS } from '../../../contracts/notification-kinds.ts';
 import { isUnsubscribeKey, unsubscribe } from '../../../domain/notifications/settings.ts';
 import { notFound } from '../../../domain/errors.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { page, pageHeaders } from '../../page.ts';
 
 const tags = ['notifications'];
+const MAIL_KINDS = [...NOTIFICATION_KINDS, ...OPTIONAL_MAIL_KINDS] as const;
 const params = z.object({ token: z.string().regex(/^[\w-]{20,100}$/) });
 const query = z.object({
   kinds: z.string().max(200).optional().meta({ description: 'Separated by commas. Default: all.' }),
@@ -57,8 +59,8 @@ export function unsubscribeEndpoints(): Endpoint[] {
       idempotent: false,
       handler: async (c) => {
         const given = c.query.kinds?.split(',') ?? [];
-        const kinds = NOTIFICATION_KINDS.filter((kind: NotificationKind) => given.includes(kind));
-        const off = kinds.length > 0 ? kinds : NOTIFICATION_KINDS;
+        const kinds = MAIL_KINDS.filter((kind) => given.some((name) => name === kind));
+        const off = kinds.length > 0 ? kinds : MAIL_KINDS;
         const userId = await unsubscribe(c.em, c.params.token, off);
         if (userId === null) throw notFound('address');
         c.audit.note({ actor: { id: userId, name: null }, objectType: 'user', objectId: userId });

@@ -18,10 +18,16 @@ export const userRecord = z
     roles: z.array(role),
     groups: z.array(z.string()),
     status: z.enum(['active', 'disabled']),
-    has_password: z.boolean().meta({ description: 'Without one, only an external issuer logs the user in.' }),
+    has_password: z
+      .boolean()
+      .meta({ description: 'Without one, only an external issuer or an invitation lets the user in.' }),
     second_factor: z
       .boolean()
       .meta({ description: 'An authenticator app or a passkey is set up, which the log-in asks for.' }),
+    invited_until: timestamp.nullable().meta({
+      description:
+        'Until then the person may choose a password by the link of an invitation; null: none is open.',
+    }),
     issuer_id: uuid.nullable().meta({
       description: 'The external issuer that made the account. Its claims decide on the roles.',
     }),
@@ -51,6 +57,7 @@ export function presentUser(user: UserAccount): z.output<typeof userRecord> {
     status,
     has_password: user.password_hash !== null,
     second_factor: user.second_factor,
+    invited_until: user.invited_until?.toISOString() ?? null,
     issuer_id: user.issuer_id ?? null,
     budget: user.budget ?? null,
     quotas: user.quotas ?? null,

@@ -71,7 +71,8 @@ export function userEndpoints(deps: Pick<AppDeps, 'env'>): Endpoint[] {
         ...fields,
         groups: fields.groups.default([]),
         password: newPassword.nullable().meta({
-          description: 'Null: the user logs in by an external issuer only.',
+          description:
+            'Null: the user logs in by an external issuer, or chooses a password after `sendInvitation`.',
         }),
         budget: budgetSchema.nullish(),
       }),

@@ -64,6 +64,7 @@ test('an admin creates and reads a user, and the password is never shown', async
     groups: ['finance'],
     has_password: true,
     second_factor: false,
+    invited_until: null,
     issuer_id: null,
     status: 'active',
     created_at: expect.any(String),

@@ -57,6 +57,18 @@ const link = (expired: number) =>
      values (?, ?, ?, now() - ? * interval '1 day')`,
     [uuidv7(), task, owner, expired],
   );
+const accountLink = (expired: number) =>
+  sql(
+    `insert into account_link (id, user_id, purpose, expires_at, used_at)
+     values (?, ?, 'password', now() - ? * interval '1 day', now())`,
+    [uuidv7(), owner, expired],
+  );
+const mail = (status: string, age: number) =>
+  sql(
+    `insert into account_mail (id, user_id, kind, shard, status, expires_at, created_at)
+     values (?, ?, 'no_password', 0, ?, now(), now() - ? * interval '1 day')`,
+    [uuidv7(), owner, status, age],
+  );
 const hour = (age: number) =>
   sql(
     `insert into run_hour (owner_id, workflow_id, hour, started)
@@ -76,11 +88,23 @@ test('each kind goes after its time, and what is still wanted stays', async () =
   }
   for (const expired of [6, 8]) await link(expired);
   for (const age of [399, 401]) await hour(age);
-  const none = { deliveries: 0, events: 0, notifications: 0, links: 0, hours: 0 };
+  for (const expired of [6, 8]) await accountLink(expired);
+  for (const age of [29, 31]) for (const status of ['sent', 'pending']) await mail(status, age);
+  const none = {
+    deliveries: 0,
+    events: 0,
+    notifications: 0,
+    mails: 0,
+    accountLinks: 0,
+    links: 0,
+    hours: 0,
+  };
   expect(await removeOldRows(app.orm.em.fork(), EVENT_DAYS)).toEqual({
     deliveries: 2,
     events: 1,
     notifications: 1,
+    mails: 1,
+    accountLinks: 1,
     links: 1,
     hours: 1,
   });
