@@ -147,7 +147,7 @@ inBrowser(
     await click(page, 'Switch the password off');
     await dialog.getByText('From then on single sign-on is the only way in.').waitFor();
     await dialog.getByRole('button', { name: 'Switch the password off' }).click();
-    await page.getByText('none: by single sign-on only').waitFor();
+    await page.getByText('none: by single sign-on or an invitation').waitFor();
     expect((await admin.get(path)).body.has_password).toBe(false);
     expect((await logIn()).status).toBe(401);
     expect(await page.getByRole('button', { name: 'Switch the password off' }).count()).toBe(0);
@@ -252,6 +252,7 @@ inBrowser('a user is created without a password, and only admins open the page o
   await click(page, 'Create a user');
   await dialog.getByLabel('Username').fill('linus');
   await dialog.getByLabel('Email').fill('linus@example.com');
+  await dialog.getByLabel('Invite the person to choose a password').uncheck();
   await dialog.getByRole('button', { name: 'Create' }).click();
   await page.getByText('linus is saved, without a password.').waitFor();
   const [created] = (await admin.get('/users?q=linus')).body;

@@ -52,6 +52,7 @@ function screenKilobytes(name: string): number {
 
 test.each([
   ['device', 3],
+  ['password', 5],
   ['run', 20],
   ['runs', 9],
   ['workflows', 8],

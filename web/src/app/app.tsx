@@ -5,6 +5,8 @@ import { LogIn } from '../screens/login/login.tsx';
 import { LogInAgain } from '../screens/login/log-in-again.tsx';
 import { ProblemText } from '../ui/problem.tsx';
 import { clearNotes, tell, Toasts } from '../ui/toasts.tsx';
+import { lazy } from './lazy.tsx';
+import { route } from './router.ts';
 import { Shell } from './shell.tsx';
 import { start, startProblem } from './start.ts';
 import { words } from './words.ts';
@@ -15,6 +17,8 @@ whenUserLeaves(() => {
   if (next) tell(words.loggedInAs(next.display_name ?? next.username));
 });
 
+const PasswordPage = lazy(async () => (await import('../screens/login/password.tsx')).PasswordPage, 'h1');
+
 export function App() {
   useEffect(() => void start(readSession), []);
   // Nothing is shown until the server has said who this is.
@@ -23,9 +27,15 @@ export function App() {
   return (
     <>
       {/* What somebody has begun is not there for the next user. */}
-      {user.value === null ? <LogIn /> : <Shell key={user.value.id} user={user.value} />}
+      <Page />
       <LogInAgain />
       <Toasts />
     </>
   );
+}
+
+function Page() {
+  const who = user.value;
+  if (route.value.screen === 'password') return <PasswordPage />;
+  return who ? <Shell key={who.id} user={who} /> : <LogIn />;
 }

@@ -22,6 +22,8 @@ export type Route =
   // Of one user, for admins; within the settings.
   | { screen: 'user'; id: string }
   | { screen: 'device' }
+  // Also for people who are not logged in: chooses a password by a link of a mail, or asks for one.
+  | { screen: 'password' }
   // What one may start, without building it.
   | { screen: 'start' }
   | { screen: 'unknown' };
@@ -74,6 +76,7 @@ export function routeOf(path: string): Route {
   }
   // The address that the API shows to programs (`verification_uri`).
   if (first === 'device' && id === undefined) return { screen: 'device' };
+  if (first === 'password' && id === undefined) return { screen: 'password' };
   if (first === 'start' && id === undefined) return { screen: 'start' };
   return { screen: 'unknown' };
 }

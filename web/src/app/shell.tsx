@@ -214,6 +214,8 @@ function Screen() {
       return <Start />;
     case 'device':
       return <Device />;
+    // It has a page of its own (app.tsx).
+    case 'password':
     case 'unknown':
       return <Unknown />;
   }

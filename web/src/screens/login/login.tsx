@@ -1,15 +1,16 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-import { ApiError, type LogInChoice } from '../../../../client/index.ts';
-import { isRecord } from '../../../../contracts/is-record.ts';
+import type { LogInChoices } from '../../../../client/index.ts';
 import { lazy } from '../../app/lazy.tsx';
+import { BASE } from '../../app/routes.ts';
 import { client, USER_HEADER } from '../../data/api.ts';
 import { logIn } from '../../data/session.ts';
 import { Logo } from '../../ui/logo.tsx';
 import { detailOf } from '../../ui/problem.tsx';
 import { fieldText } from '../../ui/field-text.ts';
 import { useTitle } from '../../ui/title.ts';
+import { stepIn } from './second-factor-step.ts';
 import type { Step } from './second-step.tsx';
 import css from './login.module.css';
 import { words } from './words.ts';
@@ -28,13 +29,16 @@ export function LogIn() {
   );
 }
 
-/** Ways to log in elsewhere, back to this page. `newTab` keeps what is typed on it. */
+/**
+ * A new password, and ways to log in elsewhere, back to this page. `newTab`, for the latter alone, keeps what
+ * is typed on it.
+ */
 export function Issuers({ newTab = false }: { newTab?: boolean }) {
-  const choices = useSignal<readonly LogInChoice[]>([]);
+  const choices = useSignal<LogInChoices>({ issuers: [], password_links: false });
   useEffect(() => {
     // Read as nobody, because nobody is logged in. Without them the password still works.
     void client.call('listLogInChoices', { headers: { [USER_HEADER]: '' } }).then(
-      ({ issuers }) => (choices.value = issuers),
+      (found) => (choices.value = found),
       () => undefined,
     );
   }, []);
@@ -43,7 +47,12 @@ export function Issuers({ newTab = false }: { newTab?: boolean }) {
   const query = new URLSearchParams({ return_to: back, ...(newTab ? { fresh: 'true' } : {}) }).toString();
   return (
     <>
-      {choices.value.map(({ name, title }) => (
+      {choices.value.password_links && !newTab && (
+        <a class={css['issuer']} href={`${BASE}/password`}>
+          {words.forgotten}
+        </a>
+      )}
+      {choices.value.issuers.map(({ name, title }) => (
         <a
           key={name}
           class={css['issuer']}
@@ -58,15 +67,6 @@ export function Issuers({ newTab = false }: { newTab?: boolean }) {
 }
 
 const SecondStep = lazy(async () => (await import('./second-step.tsx')).SecondStep);
-
-/** What a right password is answered with where a second factor is needed. */
-function stepIn(error: unknown): Step | null {
-  if (!(error instanceof ApiError) || error.code !== 'mfa_required') return null;
-  const { challenge, methods, passkey } = error.problem;
-  return typeof challenge === 'string' && Array.isArray(methods)
-    ? { challenge, methods: methods.map(String), passkey: isRecord(passkey) ? passkey : null }
-    : null;
-}
 
 /** @param username asks for the password only */
 export function LogInForm({ username }: { username?: string }) {

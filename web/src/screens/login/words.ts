@@ -5,6 +5,7 @@ export const words = {
   password: 'Password',
   logIn: 'Log in',
   logInWith: (title: string) => `Continue with ${title}`,
+  forgotten: 'Forgotten your password?',
   byPasskey: 'Use a passkey',
   noPasskey: 'No passkey was used.',
   over: 'Your session is over',

@@ -11,6 +11,8 @@ export const words = {
     'Such as runs:read runs:write, or workflow:<id> for one workflow and its runs. None: all that you may.',
   allScopes: 'all that its user may',
   expires: 'Expires',
+  endsSoon: '(ends soon)',
+  ended: '(has ended)',
   used: 'Last used',
   never: 'never',
   ending: 'Ends with',

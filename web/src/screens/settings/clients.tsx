@@ -10,6 +10,7 @@ import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
 import { words as accessWords } from './access-words.ts';
+import { Ends } from './ends.tsx';
 import { Removal } from './removal.tsx';
 import { scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
@@ -84,7 +85,7 @@ export function clientColumns(remove: (id: string) => Promise<void>): Column<Cli
       text: true,
     },
     { title: used, cell: ({ last_used: at }) => (at === null ? words.never : <When at={at} />), minor: true },
-    { title: expires, cell: ({ expires_at: at }) => <When at={at} />, minor: true },
+    { title: expires, cell: ({ expires_at: at }) => <Ends at={at} />, minor: true },
     {
       title: words.acts,
       acts: true,

@@ -1,12 +1,16 @@
+import type { OptionalMailKind } from '../../../../contracts/account-mails.ts';
 import type { NotificationKind } from '../../../../contracts/notification-kinds.ts';
 
-const kinds: Record<NotificationKind, string> = {
+const kinds: Record<NotificationKind | OptionalMailKind, string> = {
   assigned: 'Assigned to you',
   candidate: 'You may decide',
   reminder: 'Reminder',
   escalation: 'Escalated to you',
   expiring: 'Expires soon',
   mentioned: 'You were mentioned',
+  credential_made: 'You have a new token or machine client',
+  credential_ends: 'A token or machine client ends soon',
+  roles_changed: 'You have a new role',
 };
 
 export const words = {

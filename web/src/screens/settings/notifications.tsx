@@ -1,5 +1,6 @@
 /** What one was told about human tasks, and how one wants to be told. */
 import type { Notification, NotificationSettings } from '../../../../client/index.ts';
+import { OPTIONAL_MAIL_KINDS } from '../../../../contracts/account-mails.ts';
 import { DIGESTS, NOTIFICATION_KINDS } from '../../../../contracts/notification-kinds.ts';
 import { inboxAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -92,6 +93,9 @@ async function markRead(id: string): Promise<void> {
   await cache.invalidateQueries({ queryKey: UNREAD_KEY });
 }
 
+const MAIL_KINDS = [...NOTIFICATION_KINDS, ...OPTIONAL_MAIL_KINDS] as const;
+type MailKind = (typeof MAIL_KINDS)[number];
+
 const SETTINGS_KEY = ['notification settings'];
 
 function Choices() {
@@ -137,11 +141,11 @@ async function testMail(): Promise<void> {
 }
 
 function schemaOf(defaultZone: string) {
-  const ofKinds = (title: string) => ({
+  const ofKinds = (title: string, kinds: readonly MailKind[]) => ({
     type: 'object',
     title,
     properties: Object.fromEntries(
-      NOTIFICATION_KINDS.map((kind) => [kind, { type: 'boolean', title: words.kinds[kind] }]),
+      kinds.map((kind) => [kind, { type: 'boolean', title: words.kinds[kind] }]),
     ),
   });
   const clock = (title: string) => ({
@@ -153,8 +157,8 @@ function schemaOf(defaultZone: string) {
   return {
     type: 'object',
     properties: {
-      mail: ofKinds(words.mail),
-      chat: ofKinds(words.chat),
+      mail: ofKinds(words.mail, MAIL_KINDS),
+      chat: ofKinds(words.chat, NOTIFICATION_KINDS),
       digest: { type: 'string', enum: [...DIGESTS], title: words.digest, description: words.digestHelp },
       digest_at: clock(words.digestAt),
       quiet_hours: {
@@ -173,15 +177,13 @@ function schemaOf(defaultZone: string) {
   };
 }
 
-type Kinds = NotificationSettings['mail'];
-
 function valuesOf(settings: NotificationSettings): Record<string, unknown> {
   const { digest = 'off', digest_at: at, quiet_hours: quiet, time_zone: zone } = settings;
-  const ofKinds = (chosen: Kinds) =>
-    Object.fromEntries(NOTIFICATION_KINDS.map((kind) => [kind, chosen?.[kind] !== false]));
+  const ofKinds = (kinds: readonly MailKind[], chosen: NotificationSettings['mail']) =>
+    Object.fromEntries(kinds.map((kind) => [kind, chosen?.[kind] !== false]));
   return {
-    mail: ofKinds(settings.mail),
-    chat: ofKinds(settings.chat),
+    mail: ofKinds(MAIL_KINDS, settings.mail),
+    chat: ofKinds(NOTIFICATION_KINDS, settings.chat),
     digest,
     ...(at === undefined ? {} : { digest_at: at }),
     ...(quiet ? { quiet_hours: quiet } : {}),

@@ -8,6 +8,7 @@ import { detailOf } from '../../ui/problem.tsx';
 import type { Column } from '../../ui/table.tsx';
 import { complain } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
+import { Ends } from './ends.tsx';
 import { words } from './issuer-words.ts';
 import { RecordsDialog } from './records-dialog.tsx';
 import { Removal } from './removal.tsx';
@@ -65,7 +66,7 @@ function columns(remove: (id: string) => Promise<void>): Column<ScimToken>[] {
   return [
     { title: words.name, cell: ({ name }) => name },
     { title: words.used, cell: ({ last_used_at: at }) => (at === null ? words.never : <When at={at} />) },
-    { title: words.ends, cell: ({ expires_at: at }) => <When at={at} /> },
+    { title: words.ends, cell: ({ expires_at: at }) => <Ends at={at} /> },
     {
       title: words.acts,
       acts: true,

@@ -10,6 +10,7 @@ import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
 import { words } from './access-words.ts';
+import { Ends } from './ends.tsx';
 import { Removal } from './removal.tsx';
 import { scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
@@ -81,7 +82,7 @@ export const tokenColumns = (remove: (id: string) => Promise<void>): Column<Acce
     cell: ({ last_used_at: at }) => (at === null ? words.never : <When at={at} />),
     minor: true,
   },
-  { title: words.expires, cell: ({ expires_at: at }) => <When at={at} />, minor: true },
+  { title: words.expires, cell: ({ expires_at: at }) => <Ends at={at} />, minor: true },
   {
     title: words.acts,
     acts: true,

@@ -1,3 +1,5 @@
+import { useSignal } from '@preact/signals';
+
 import type { CreateUserRequest, Erasure, User } from '../../../../client/index.ts';
 import { ROLES } from '../../../../contracts/roles.ts';
 import { query, setQuery } from '../../app/router.ts';
@@ -5,22 +7,36 @@ import { userAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { UserLabel } from '../../ui/avatar.tsx';
+import { nowMs } from '../../ui/clock.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { HistoryLink } from '../../ui/history-link.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
+import { detailOf } from '../../ui/problem.tsx';
 import type { Schema } from '../../ui/schema-form/fields.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { eraseWords } from './erase-words.ts';
+import { words as invitationWords } from './invitation-words.ts';
+import { invite } from './invite.ts';
+import { ShownOnce } from './shown-once.tsx';
 import { passwordField, UserActs, userFields, USER_STATUSES } from './user-acts.tsx';
 import { words } from './words.ts';
 
 const newUser: Schema = {
   type: 'object',
   required: ['username', 'email', 'roles'],
-  properties: { ...userFields, password: { ...passwordField, description: words.noPasswordHelp } },
+  properties: {
+    ...userFields,
+    password: { ...passwordField, description: words.noPasswordHelp },
+    invite: {
+      type: 'boolean',
+      title: invitationWords.invite,
+      description: invitationWords.inviteHelp,
+      default: true,
+    },
+  },
 };
 
 /** Admins create users, give them roles and disable them. */
@@ -40,13 +56,7 @@ export function Users() {
     await list.reload();
     tell(words.userSaved(username));
   };
-  const create = async (body: Record<string, unknown>) => {
-    // The form's schema is that of the request, but for the password, which may be left empty.
-    const given = { password: null, ...body } as CreateUserRequest;
-    const { username, has_password: has } = await client.call('createUser', { body: given });
-    await list.reload();
-    tell(has ? words.userSaved(username) : words.savedWithoutPassword(username));
-  };
+  const { create, link } = useCreation(() => list.reload());
   const erased = async (before: User, { status }: Erasure) => {
     await list.reload();
     const told = status === 'done' || status === 'incomplete' ? status : 'underWay';
@@ -78,8 +88,33 @@ export function Users() {
           keyOf={({ id }: User) => id}
         />
       </ListState>
+      <ShownOnce values={link.value} onClose={() => (link.value = null)} />
     </>
   );
+}
+
+/** Creates a user and invites the person; `link` is shown once where no mail can be sent. */
+function useCreation(reload: () => Promise<unknown>) {
+  const link = useSignal<Record<string, string> | null>(null);
+  const invited = async (id: string, username: string) => {
+    try {
+      link.value = await invite(id, username);
+    } catch (error) {
+      // The account is there: its page invites again.
+      tell(invitationWords.notInvited(username, detailOf(error)));
+    }
+  };
+  const create = async (body: Record<string, unknown>) => {
+    const { invite, ...fields } = body;
+    // The form's schema is that of the request, but for the password, which may be left empty.
+    const given = { password: null, ...fields } as CreateUserRequest;
+    const { id, username, has_password: has } = await client.call('createUser', { body: given });
+    if (has) tell(words.userSaved(username));
+    else if (invite === true) await invited(id, username);
+    else tell(words.savedWithoutPassword(username));
+    await reload();
+  };
+  return { create, link };
 }
 
 function Filters({ q, status, role }: Record<'q' | 'status' | 'role', string>) {
@@ -118,7 +153,7 @@ function columns(
     },
     { title: words.email, cell: ({ email }) => email, minor: true, long: true },
     { title: words.roles, cell: ({ roles }) => roles.join(', '), minor: true },
-    { title: words.status, cell: ({ status }) => status },
+    { title: words.status, cell: statusOf },
     {
       title: words.acts,
       acts: true,
@@ -132,4 +167,9 @@ function columns(
       ),
     },
   ];
+}
+
+function statusOf({ status, invited_until: until }: User): string {
+  if (until === null) return status;
+  return Date.parse(until) > nowMs.value ? invitationWords.isInvited : invitationWords.invitationEnded;
 }

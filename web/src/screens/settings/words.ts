@@ -151,7 +151,7 @@ export const words = {
   passwordReset: 'New password',
   passwordResetHelp: 'Empty: it stays as it is.',
   userSaved: (name: string) => `${name} is saved.`,
-  noPasswordHelp: 'Empty: none. The user logs in by single sign-on only.',
+  noPasswordHelp: 'Empty: none. The user is invited, or logs in by single sign-on.',
   savedWithoutPassword: (name: string) => `${name} is saved, without a password.`,
   groupsHelp: 'One a line.',
 

@@ -16,6 +16,7 @@ import css from '../settings.module.css';
 import { UserActs } from '../user-acts.tsx';
 import { words as settingsWords } from '../words.ts';
 import { HandOver } from './hand-over.tsx';
+import { InvitationPart, isInvitable } from './user-invitation.tsx';
 import { UserClients, UserSessions, UserTokens } from './user-access.tsx';
 import { UserErasure } from './user-erasure.tsx';
 import { UserIdentities } from './user-identities.tsx';
@@ -77,6 +78,7 @@ function Loaded({ user, reload }: Props) {
             />
             {user.has_password && <PasswordOff user={user} changed={changed} />}
           </div>
+          {isInvitable(user) && <InvitationPart user={user} reload={reload} />}
           <HandOver user={user} />
           <SecondFactor user={user} changed={changed} />
           <UserIdentities key={`identities-${changes.value}`} user={user} />

@@ -1,0 +1,169 @@
+/** Invitations and forgotten passwords in a real browser, with a real mail server. */
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
+import type { Browser, Page } from 'playwright-core';
+
+import { linkTo, mailSender, smtpSettings, type MailSender } from '../../support/account-mails.ts';
+import { createClient, startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import {
+  accessibilityProblems,
+  buildConsole,
+  consoleFolder,
+  keepPicture,
+  launchChromium,
+  noChromium,
+  phone,
+  sidewaysScroll,
+  visitConsole,
+  wide,
+} from '../../support/chromium.ts';
+import { startMailServer, type MailServer } from '../../support/mail-server.ts';
+import { testUnless } from '../../support/outside.ts';
+
+const PASSWORD = 'correct horse battery';
+const OTHER = 'staple battery horse correct';
+let smtp: MailServer;
+let app: TestApp;
+let mails: MailSender;
+let browser: Browser;
+let admin: Client;
+const inBrowser = testUnless(noChromium);
+
+beforeAll(async () => {
+  if (noChromium !== undefined) return;
+  await buildConsole();
+  smtp = await startMailServer();
+  app = await startTestApp({ consoleFolder, env: smtpSettings(smtp) });
+  mails = mailSender(app);
+  admin = await app.as('admin');
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  await browser?.close();
+  mails?.close();
+  await app?.close();
+  await smtp?.close();
+});
+
+const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const isIn = (page: Page) => page.getByRole('link', { name: 'Inbox' }).first().waitFor();
+
+async function lastLink(username: string): Promise<string> {
+  await mails.send();
+  return linkTo(smtp.mails, `${username}@example.com`);
+}
+
+async function choose(page: Page, password: string, repeated = password): Promise<void> {
+  await page.getByLabel('New password').fill(password);
+  await page.getByLabel('Repeat the password').fill(repeated);
+  await click(page, 'Choose and log in');
+}
+
+inBrowser('an admin invites a person, who chooses a password and is logged in', async () => {
+  const boss = await visitConsole(browser, app, await app.user('admin'));
+  await boss.open('/settings/users');
+  await click(boss.page, 'Create a user');
+  const dialog = boss.page.getByRole('dialog').filter({ visible: true });
+  await dialog.getByLabel('Username').fill('ada');
+  await dialog.getByLabel('Email').fill('ada@example.com');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await boss.page.getByText('ada is invited by a mail to ada@example.com.').waitFor();
+  await boss.page.getByRole('cell', { name: 'invited', exact: true }).waitFor();
+  const first = await lastLink('ada');
+
+  await boss.page.getByRole('link', { name: 'ada', exact: true }).click();
+  await click(boss.page, 'Invite again');
+  await dialog.getByRole('button', { name: 'Invite again' }).click();
+  await boss.page.getByText('ada is invited by a mail to ada@example.com.').waitFor();
+  const second = await lastLink('ada');
+  expect(await accessibilityProblems(boss.page)).toEqual([]);
+
+  const { page, complaints, close } = await visitConsole(browser, app, null);
+  await page.goto(first);
+  await page.getByText('The link is over').waitFor();
+  // The browser itself notes the 410.
+  complaints.length = 0;
+  await page.goto(second);
+  await page.getByText('Your account is ada.').waitFor();
+  await choose(page, PASSWORD, OTHER);
+  await page.getByText('The two passwords differ.').waitFor();
+  await choose(page, 'short');
+  await page.getByText('The password must have at least 12 characters.').waitFor();
+  complaints.length = 0;
+  await choose(page, PASSWORD);
+  await isIn(page);
+  expect(new URL(page.url()).hash).toBe('');
+  await page.reload();
+  await isIn(page);
+  expect(complaints).toEqual([]);
+  await close();
+
+  await boss.page.reload();
+  await boss.page.getByText('Switch the password off').waitFor();
+  expect(await boss.page.getByRole('heading', { name: 'Invitation' }).count()).toBe(0);
+  await boss.close();
+});
+
+inBrowser('an invitation is taken back', async () => {
+  const body = { username: 'bea', email: 'bea@example.com', roles: ['viewer'], password: null };
+  const { id } = (await admin.post('/users', body)).body;
+  const { page, open, complaints, close } = await visitConsole(browser, app, await app.user('admin'));
+  await open(`/settings/users/${id}`);
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await click(page, 'Invite');
+  await dialog.getByRole('button', { name: 'Invite' }).click();
+  await click(page, 'Take the invitation back');
+  await dialog.getByRole('button', { name: 'Take the invitation back' }).click();
+  await page.getByText('The invitation of bea is taken back.').waitFor();
+  expect((await admin.get(`/users/${id}`)).body.invited_until).toBeNull();
+  expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
+  await close();
+});
+
+inBrowser('somebody who has forgotten the password gets a link; the second factor is asked for', async () => {
+  const body = { username: 'grace', email: 'grace@example.com', roles: ['builder'], password: PASSWORD };
+  expect((await admin.post('/users', body)).status).toBe(201);
+  const log = await app.anonymous.post('/auth/token', { username: 'grace', password: PASSWORD });
+  const own = createClient(app.url, log.body.access_token);
+  const { secret } = (await own.post('/users/me/totp')).body;
+  const code = (offset = 0) =>
+    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + offset });
+  expect((await own.post('/users/me/totp/confirm', { code: code(-30_000) })).status).toBe(200);
+
+  const { page, open, close } = await visitConsole(browser, app, null);
+  await open('/');
+  await page.getByRole('link', { name: 'Forgotten your password?' }).click();
+  await page.getByLabel('Username or e-mail').fill('grace@example.com');
+  await click(page, 'Send the link');
+  await page.getByText('If there is such an account').waitFor();
+  await page.goto(await lastLink('grace'));
+  await page.getByText('A new password for grace.').waitFor();
+  await choose(page, OTHER);
+  await page.getByText('Your password is set.').waitFor();
+  await page.getByLabel('Code').fill(code());
+  await click(page, 'Log in');
+  await isIn(page);
+  await close();
+});
+
+inBrowser('the page is accessible and fits, on a desk and on a phone, light and dark', async () => {
+  const body = { username: 'edsger', email: 'edsger@example.com', roles: ['viewer'], password: PASSWORD };
+  expect((await admin.post('/users', body)).status).toBe(201);
+  await app.anonymous.post('/auth/password-requests', { name: 'edsger' });
+  const link = new URL(await lastLink('edsger'));
+  for (const viewport of [wide, phone])
+    for (const dark of [false, true]) {
+      const { page, open, close } = await visitConsole(browser, app, null, { viewport, dark });
+      for (const [path, ready, name] of [
+        ['/password', 'Send the link', 'password-ask'],
+        [`/password${link.hash}`, 'Choose and log in', 'password-choose'],
+      ] as const) {
+        await page.goto('about:blank');
+        await open(path);
+        await page.getByRole('button', { name: ready }).waitFor();
+        await keepPicture(page, `${name}-${viewport.width}${dark ? '-dark' : ''}`);
+        expect([await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([[], 0]);
+      }
+      await close();
+    }
+});
