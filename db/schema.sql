@@ -302,6 +302,12 @@ create table agent_version (
 CREATE INDEX agent_version_author ON public.agent_version USING btree (created_by);
 CREATE INDEX agent_version_served ON public.agent_version USING btree (agent_id, status, precedence);
 
+create unlogged table api_copy (
+  id uuid not null,
+  expires_at timestamp with time zone not null,
+  constraint api_copy_pkey PRIMARY KEY (id)
+);
+
 create table applied_resource (
   id uuid not null,
   owner_id uuid not null,
@@ -349,10 +355,13 @@ CREATE INDEX audit_entry_at ON public.audit_entry USING btree (at, id);
 CREATE INDEX audit_entry_object ON public.audit_entry USING btree (object_id, at, id);
 CREATE INDEX audit_entry_object_type ON public.audit_entry USING btree (object_type, at, id);
 CREATE INDEX audit_entry_outcome ON public.audit_entry USING btree (outcome, at, id) WHERE (outcome <> 'done'::text);
+CREATE INDEX audit_entry_team_id ON public.audit_entry USING btree (((data ->> 'team_id'::text)), at, id) WHERE ((data ->> 'team_id'::text) IS NOT NULL);
+CREATE INDEX audit_entry_to_team_id ON public.audit_entry USING btree (((data ->> 'to_team_id'::text)), at, id) WHERE ((data ->> 'to_team_id'::text) IS NOT NULL);
 CREATE INDEX audit_entry_tx ON public.audit_entry USING btree (tx, id);
 CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 CREATE TRIGGER audit_entry_door BEFORE INSERT ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_door();
 CREATE TRIGGER audit_entry_not_truncated BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_entry_teams BEFORE INSERT ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_teams();
 
 create table audit_removal (
   no bigint not null,
@@ -464,6 +473,21 @@ CREATE INDEX auth_session_user ON public.auth_session USING btree (user_id);
 CREATE TRIGGER auth_session_changed AFTER UPDATE ON public.auth_session FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.role_limit IS DISTINCT FROM new.role_limit) OR (old.oauth_client_id IS DISTINCT FROM new.oauth_client_id) OR (old.user_id IS DISTINCT FROM new.user_id) OR (old.awaits_second_factor IS DISTINCT FROM new.awaits_second_factor) OR (old.verified_at IS DISTINCT FROM new.verified_at))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_session_deleted AFTER DELETE ON public.auth_session FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_session_user_id_not_ended BEFORE INSERT ON public.auth_session FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
+
+create table backup (
+  id uuid not null,
+  status text not null,
+  place text not null,
+  started_at timestamp with time zone not null default clock_timestamp(),
+  ended_at timestamp with time zone,
+  leased_until timestamp with time zone,
+  bytes bigint,
+  error text,
+  constraint backup_pkey PRIMARY KEY (id),
+  constraint backup_status_check CHECK ((status = ANY (ARRAY['running'::text, 'complete'::text, 'failed'::text])))
+);
+CREATE UNIQUE INDEX backup_running ON public.backup USING btree (status) WHERE (status = 'running'::text);
+CREATE INDEX backup_started_at ON public.backup USING btree (started_at);
 
 create table budget (
   subject_id uuid not null,
@@ -1188,7 +1212,7 @@ create table inbound_hook (
   team_id uuid,
   holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
   constraint inbound_hook_pkey PRIMARY KEY (id),
-  constraint inbound_hook_last_refusal_check CHECK ((last_refusal = ANY (ARRAY['unsigned'::text, 'wrong_signature'::text, 'old_signature'::text, 'no_secret'::text, 'inactive'::text]))),
+  constraint inbound_hook_last_refusal_check CHECK ((last_refusal = ANY (ARRAY['unsigned'::text, 'wrong_signature'::text, 'old_signature'::text, 'no_secret'::text, 'source_bound'::text, 'inactive'::text]))),
   constraint inbound_hook_scheme_check CHECK ((scheme = ANY (ARRAY['github'::text, 'stripe'::text, 'slack'::text, 'standard'::text]))),
   constraint inbound_hook_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE,
   constraint inbound_hook_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id)
@@ -1356,6 +1380,7 @@ create table maintenance (
   sweep_begun_at timestamp with time zone,
   process_policy jsonb,
   prices_version bigint not null default 0,
+  temporal_namespace_id text,
   constraint maintenance_pkey PRIMARY KEY (only_row),
   constraint maintenance_only_row_check CHECK (only_row)
 );
@@ -1628,6 +1653,18 @@ CREATE INDEX oauth_code_expiry ON public.oauth_code USING btree (expires_at);
 CREATE INDEX oauth_code_session ON public.oauth_code USING btree (session_id);
 CREATE INDEX oauth_code_user ON public.oauth_code USING btree (user_id);
 CREATE TRIGGER oauth_code_user_id_not_ended BEFORE INSERT ON public.oauth_code FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id');
+
+create unlogged table open_stream (
+  id uuid not null,
+  copy_id uuid not null,
+  user_id uuid not null,
+  address text not null,
+  constraint open_stream_pkey PRIMARY KEY (id),
+  constraint open_stream_copy_id_fkey FOREIGN KEY (copy_id) REFERENCES api_copy(id) ON DELETE CASCADE
+);
+CREATE INDEX open_stream_address ON public.open_stream USING btree (address);
+CREATE INDEX open_stream_copy ON public.open_stream USING btree (copy_id);
+CREATE INDEX open_stream_user ON public.open_stream USING btree (user_id);
 
 create table passkey (
   id uuid not null,
@@ -2021,6 +2058,15 @@ create table signing_key (
   constraint signing_key_pkey PRIMARY KEY (kid)
 );
 
+create table task_return (
+  user_id uuid not null,
+  after_id uuid,
+  due_at timestamp with time zone not null default clock_timestamp(),
+  constraint task_return_pkey PRIMARY KEY (user_id),
+  constraint task_return_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX task_return_due ON public.task_return USING btree (due_at);
+
 create table team (
   id uuid not null,
   name text not null,
@@ -2038,13 +2084,32 @@ CREATE INDEX team_ended ON public.team USING btree (ended_at) WHERE (ended_at IS
 CREATE UNIQUE INDEX team_name ON public.team USING btree (lower(name));
 CREATE INDEX team_search ON public.team USING gin (name gin_trgm_ops);
 
+create table team_group (
+  team_id uuid not null,
+  group_name text not null,
+  role text not null,
+  added_by uuid not null,
+  added_at timestamp with time zone not null default clock_timestamp(),
+  constraint team_group_pkey PRIMARY KEY (team_id, group_name),
+  constraint team_group_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
+  constraint team_group_added_by_fkey FOREIGN KEY (added_by) REFERENCES user_account(id),
+  constraint team_group_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id) ON DELETE CASCADE
+);
+CREATE INDEX team_group_added_by ON public.team_group USING btree (added_by);
+CREATE INDEX team_group_name ON public.team_group USING btree (group_name);
+
 create table team_member (
   team_id uuid not null,
   user_id uuid not null,
   role text not null,
   added_by uuid not null,
   added_at timestamp with time zone not null default clock_timestamp(),
+  group_role text,
+  own_role text,
   constraint team_member_pkey PRIMARY KEY (team_id, user_id),
+  constraint team_member_group_role_check CHECK ((group_role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
+  constraint team_member_own_role_beside CHECK (((own_role IS NULL) OR (COALESCE(group_role, ''::text) <> ''::text))),
+  constraint team_member_own_role_check CHECK ((own_role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
   constraint team_member_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
   constraint team_member_added_by_fkey FOREIGN KEY (added_by) REFERENCES user_account(id),
   constraint team_member_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id) ON DELETE CASCADE,
@@ -2183,6 +2248,7 @@ CREATE CONSTRAINT TRIGGER user_account_keeps_admin_deleted AFTER DELETE ON publi
 CREATE TRIGGER user_account_links AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups))) EXECUTE FUNCTION void_decision_links();
 CREATE TRIGGER user_account_noted_update AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((new.erased_at IS NULL) AND ((old.password_hash IS DISTINCT FROM new.password_hash) OR (old.email IS DISTINCT FROM new.email) OR (NOT (new.roles <@ old.roles))))) EXECUTE FUNCTION note_account_change();
 CREATE TRIGGER user_account_password_links BEFORE UPDATE ON public.user_account FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch) OR (old.email IS DISTINCT FROM new.email) OR (old.password_hash IS DISTINCT FROM new.password_hash))) EXECUTE FUNCTION void_account_links();
+CREATE TRIGGER user_account_tasks AFTER UPDATE OF status ON public.user_account FOR EACH ROW WHEN (((old.status = 'active'::text) AND (new.status <> 'active'::text))) EXECUTE FUNCTION return_tasks();
 
 create table user_identity (
   id uuid not null,
@@ -2384,6 +2450,7 @@ create table write_pause (
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
 -- function audit_door() returns trigger
 -- function audit_refuse() returns trigger
+-- function audit_teams() returns trigger
 -- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json, p_scheduled_ms bigint DEFAULT NULL::bigint, p_attempt integer DEFAULT NULL::integer, p_quiet boolean DEFAULT false) returns json
 -- function claim_key(p_user uuid, p_method text, p_path text, p_key text, OUT taken boolean, OUT fingerprint text, OUT status integer, OUT headers jsonb, OUT body text) returns record
 -- function count_files() returns trigger
@@ -2422,6 +2489,7 @@ create table write_pause (
 -- function notify_account_change() returns trigger
 -- function notify_ended_call() returns trigger
 -- function oldest_open_transaction() returns xid8
+-- function open_stream(p_copy uuid, p_lease interval, p_stream uuid, p_user uuid, p_address text, p_of_user bigint, p_of_address bigint) returns TABLE(scope text, most bigint, own boolean)
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
 -- function prune_audit(days integer, after_seal bigint, max_seals integer) returns TABLE(seal bigint, hash bytea, entries bigint)
 -- function quota_of(p_holder uuid, p_name text) returns bigint
@@ -2429,6 +2497,7 @@ create table write_pause (
 -- function read_traced_log(p_tx xid8, p_gpos bigint, p_limit integer, p_ends text[]) returns TABLE(oldest text, tx text, gpos text, run_id uuid, type text, task text, traceparent text, visit integer)
 -- function refuse_ended_account() returns trigger
 -- function remove_run_log() returns trigger
+-- function return_tasks() returns trigger
 -- function rights_held(principal uuid) returns uuid[]
 -- function roll_budget(p_subject uuid) returns void
 -- function run_is_live(status text) returns boolean

@@ -128,7 +128,7 @@ export async function choosePassword(
       hash,
       link.userId,
     ]);
-    await endAllSessions(tx, link.userId);
+    await endAllSessions(tx, [link.userId]);
     await touchSchedulesOf(tx, link.userId);
     // Who has forgotten a password has tried some.
     await forgetFailures(tx, link.userId);
