@@ -20,7 +20,7 @@ const LOOK_MS = 500;
 /** Five seconds. Looks count, not time, because a process that is busy gives nobody a chance to read. */
 const STALLED_LOOKS = 10;
 /**
- * Smaller answers are not looked at; `REQUESTS_PER_USER` bounds them. Larger ones are handed to the connection
+ * Smaller answers are not looked at; `REQUESTS_PER_USER` bounds them. Larger ones go to the connection
  * in pieces of this size, so that one that is read slowly differs from one that is not read.
  */
 const PIECE_BYTES = 64 * 1024;

@@ -10,8 +10,9 @@ export function shareOfOwner(ownerId: string): Priority {
 }
 
 /**
- * Of what is sent to the webhooks, and for the A2A tasks, of a user or a team. It is heavier than that of their
- * runs, so that deliveries come before a backlog of runs, and those of one holder do not hold back others'.
+ * Of what is sent to the webhooks, and for the A2A tasks, of a user or a team. It is heavier than that of
+ * their runs, so that deliveries come before a backlog of runs, and those of one holder hold back nobody
+ * else's.
  */
 export function shareOfDeliveries(holderId: string): Priority {
   return { fairnessKey: `deliveries ${holderId}`, fairnessWeight: 10 };

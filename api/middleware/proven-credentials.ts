@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 const MAX_KEPT = 10_000;
 
 /**
- * Tokens and cookies that were valid when this process looked them up last. It gives no rights: their rows are
- * read again at each use. It only tells them from junk, so that whoever shares an address with somebody who
- * sends junk goes on.
+ * Tokens and cookies that were valid when this process looked them up last. It gives no rights: their rows
+ * are read again at each use. It only tells them from junk, so that whoever shares an address with somebody
+ * who sends junk goes on.
  */
 export class ProvenCredentials {
   /** Digests, the oldest first. */

@@ -97,7 +97,7 @@ export interface AddressLimit {
   /** Counts one request without a valid token. @returns the RateLimit headers. @throws 429 */
   count(ip: string): Promise<Record<string, string>>;
   /**
-   * Before a token or a cookie is looked up. From an address that has exceeded its limit, those that have been
+   * Before a token or a cookie is looked up. From an address that has exceeded its limit, those that were
    * valid here are, and in the rest of the minute as many others as the limit. @throws 429
    */
   admit(ip: string, credential: string): void;

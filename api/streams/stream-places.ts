@@ -128,12 +128,14 @@ export class StreamPlaces {
   }
 }
 
+const WHOSE = { user: 'a user', address: 'an address' } as const;
+
 function tooManyStreams({ scope, limit, own }: TooManyStreams): AppError {
   const facts = { quota: 'streams', scope: 'user', setting: 'STREAMS_PER_USER', limit, own } as const;
   return new AppError(
     'too_many_requests',
     'too_many_streams',
-    `The limit of ${limit} open streams of ${scope === 'user' ? 'a user' : 'an address'} is reached: close one first.`,
+    `The limit of ${limit} open streams of ${WHOSE[scope]} is reached: close one first.`,
     { headers: { 'Retry-After': '5' }, ...(scope === 'user' ? { extra: reachedFacts(facts) } : {}) },
   );
 }

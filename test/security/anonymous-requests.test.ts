@@ -81,7 +81,7 @@ test('a refused address costs no statement, and does not limit requests with a t
   expect(await status(app.anonymous)).toBe(200);
 });
 
-test('junk that looks like a token is read a few times, and known tokens go on from its address', async () => {
+test('junk that looks like a token is read a few times, and known tokens go on', async () => {
   const owner = await app.user('builder');
   const limits = app.env;
   const newToken = async (): Promise<{ id: string; token: string }> => {

@@ -100,7 +100,7 @@ test('administrators give a user another number of streams', async () => {
     expect(isOpen(await tryStream(copies[1], user, `203.0.113.${count}`))).toBe(true);
 });
 
-test('streams of a copy that was killed stop counting, and a crash of the database forgets none', async () => {
+test('streams of a killed copy stop counting, and a crash of the database forgets none', async () => {
   const user = await app.createUser();
   for (let count = 0; count < LIMIT; count += 1)
     expect(await tryStream(copies[count % 2 ? 1 : 0], user)).toBe('open');

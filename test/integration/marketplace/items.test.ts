@@ -489,7 +489,7 @@ test('an approval names the content that was read, and a rejection may', async (
   expect(approved.body).toMatchObject({ status: 'approved', digest: again.digest });
 });
 
-test('an approval may name when what was read was submitted, as texts are not part of the digest', async () => {
+test('an approval may name when what was read was submitted: texts are not in the digest', async () => {
   const agent = await publishedAgent(publisher);
   const item = await submitted(publisher, agent, { description: 'Harmless' });
   await publisher.delete(path(item.id));
