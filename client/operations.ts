@@ -404,14 +404,14 @@ export type ApplySetRequest = {
 export type ApproveMarketplaceItemRequest = {
   /** Default: the latest submitted version that awaits moderation. */
   version?: string;
-  reason?: string | null;
   /** Of what was reviewed: 409 `content_changed` if the version has other content. */
-  digest: string;
+  digest?: string | null;
   /**
    * When what was reviewed was submitted: 409 `content_changed` if it was submitted again
    * since, such as with another description.
    */
   submitted_at?: string | null;
+  reason?: string | null;
 };
 export type AuditEntry = {
   /** A number that grows; entries of one moment may be out of order. */
@@ -2583,7 +2583,6 @@ export type RegisteredClientInformation = {
 export type RejectMarketplaceItemRequest = {
   /** Default: the latest submitted version that awaits moderation. */
   version?: string;
-  reason: string;
   /** Of what was reviewed: 409 `content_changed` if the version has other content. */
   digest?: string | null;
   /**
@@ -2591,6 +2590,7 @@ export type RejectMarketplaceItemRequest = {
    * since, such as with another description.
    */
   submitted_at?: string | null;
+  reason: string;
 };
 export type ReplacePriceRequest = {
   provider?: string | null;
@@ -4799,7 +4799,7 @@ export interface Operations {
     path: {
       id: string;
     };
-    body: ApproveMarketplaceItemRequest;
+    body?: ApproveMarketplaceItemRequest;
     answer: MarketplaceItem;
   };
   /** Get what an installation by the caller would use, and which secrets it can bind */

@@ -48,25 +48,16 @@ const reviewed = text({ min: 1, max: 50 })
 const digest = z
   .string()
   .max(64)
+  .nullish()
   .meta({ description: 'Of what was reviewed: 409 `content_changed` if the version has other content.' });
 const submittedAt = timestamp.nullish().meta({
   description:
     'When what was reviewed was submitted: 409 `content_changed` if it was submitted again since, such as ' +
     'with another description.',
 });
-export const approval = z.object({
-  version: reviewed,
-  reason: text({ max: 2_000 }).nullish(),
-  // An item can be withdrawn and submitted again, so nobody approves what they have not seen.
-  digest,
-  submitted_at: submittedAt,
-});
-export const rejection = z.object({
-  version: reviewed,
-  reason: text({ min: 1, max: 2_000 }),
-  digest: digest.nullish(),
-  submitted_at: submittedAt,
-});
+const seen = { version: reviewed, digest, submitted_at: submittedAt };
+export const approval = z.object({ ...seen, reason: text({ max: 2_000 }).nullish() });
+export const rejection = z.object({ ...seen, reason: text({ min: 1, max: 2_000 }) });
 
 export const itemFilters = {
   kind: z.enum(['agent', 'workflow']).optional(),

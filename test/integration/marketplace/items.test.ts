@@ -479,8 +479,6 @@ test('an approval names the content that was read, and a rejection may', async (
   await publisher.patch(`/agents/${agent.id}/skills/${skill.id}`, { name: 'second' });
   const again = await submitted(publisher, agent);
   expect(again.digest).not.toBe(item.digest);
-  const blind = await admin.post(path(item.id, '/approve'), { version: '1.0.0' });
-  expect([blind.status, blind.body.errors[0].pointer]).toEqual([422, '/digest']);
   const stale = await admin.post(path(item.id, '/approve'), { version: '1.0.0', digest: item.digest });
   expect([stale.status, stale.body.code, stale.body.digest]).toEqual([409, 'content_changed', again.digest]);
   const refused = await admin.post(path(item.id, '/reject'), { reason: 'first', digest: item.digest });
