@@ -3,7 +3,7 @@ export const words = {
   title: 'Description, visibility and runners',
   description: 'Description',
   visibility: 'Visibility',
-  choices: { private: 'visible to you', public: 'visible to everyone' },
+  choices: { private: 'visible to its owner, or its team', public: 'visible to everyone' },
   tags: 'Tags',
   tagsHelp: 'One a line.',
   runners: 'Users who may start it',

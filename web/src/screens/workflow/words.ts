@@ -4,7 +4,7 @@ export const words = {
   list: 'Workflows',
   document: (name: string) => `${name} · Workflow`,
   revision: (number: number) => `revision ${number}`,
-  visibility: { private: 'visible to you', public: 'visible to everyone' },
+  visibility: { private: 'private', public: 'visible to everyone' },
   ofTeam: (team: string) => `team ${team}`,
   changed: 'changed',
   edit: 'Edit',

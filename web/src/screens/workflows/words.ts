@@ -22,5 +22,8 @@ export const words = {
     revision: 'Revision',
     updated: 'Changed',
   },
-  visibility: { private: 'to you', public: 'to everyone' },
+  toEveryone: 'to everyone',
+  toTeam: (team: string) => `to team ${team}`,
+  toYou: 'to you',
+  toOwner: 'to its owner',
 };

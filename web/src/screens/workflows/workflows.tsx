@@ -155,7 +155,7 @@ function Row({ workflow, stats }: { workflow: Listed; stats: RunStats | undefine
         )}
       </td>
       <td class={css['last']}>{series !== undefined && <LastRun run={series.last_run} />}</td>
-      <td class={table['extra']}>{words.visibility[workflow.visibility]}</td>
+      <td class={table['extra']}>{visibleTo(workflow)}</td>
       <td class={table['extra']}>{workflow.revision}</td>
       <td class={table['extra']}>
         <When at={workflow.updated_at} />
@@ -171,4 +171,11 @@ function LastRun({ run }: { run: RunStats['series'][number]['last_run'] }) {
       <StatusText status={run.status} /> <When at={run.created_at} />
     </>
   );
+}
+
+/** Admins see private ones of others, too. */
+function visibleTo({ visibility, team_id: team, owner_id: owner }: Listed): string {
+  if (visibility === 'public') return words.toEveryone;
+  if (team !== null) return words.toTeam(teamName(team));
+  return owner === user.value?.id ? words.toYou : words.toOwner;
 }
