@@ -54,6 +54,8 @@ export function settleProcess(
 
 const REFUSED = [WrongFileStore, WrongTemporal, MissingKeys, WrongKeys];
 const PAUSE_MS = 1_000;
+/** What waits for this start waits no longer for a Temporal that is away. */
+const TEMPORAL_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 
 /**
@@ -84,8 +86,11 @@ async function settleStart(options: SettleOptions): Promise<void> {
       const [current] = keys;
       if (current !== undefined) await noteKeyInUse(fork(), current.id);
       if (shared) await claimFileStore(fork(), files);
-      // Whether it can be reached is said elsewhere.
-      const namespaceId = await temporal.namespaceId().catch(() => null);
+      // Whether it can be reached is said elsewhere. Until it is verified, no run is taken for lost.
+      const namespaceId = await Promise.race([
+        temporal.namespaceId().catch(() => null),
+        sleep(TEMPORAL_MS, null, { ref: false }),
+      ]);
       if (namespaceId === null) void verifyLater();
       else await claimTemporal(fork(), namespaceId, { acceptNew: options.acceptNewTemporal });
       return true;
