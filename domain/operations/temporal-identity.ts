@@ -49,9 +49,9 @@ export async function readNamespaceId(em: EntityManager, lock = ''): Promise<str
 
 function wrongTemporal(found: string, expected: string): WrongTemporal {
   return new WrongTemporal(
-    'The namespace of TEMPORAL_NAMESPACE, on the Temporal of TEMPORAL_ADDRESS, does not have the runs of this ' +
-      `database: its id is ${found}, and the database expects ${expected}. All api and worker processes need ` +
-      "the same two settings. If Temporal's data was lost, or moved to another namespace, start with " +
-      'ACCEPT_NEW_TEMPORAL=true once: runs that the namespace does not know end with an error.',
+    'The namespace of TEMPORAL_NAMESPACE, on the Temporal of TEMPORAL_ADDRESS, does not have the runs of ' +
+      `this database: its id is ${found}, and the database expects ${expected}. All api and worker ` +
+      "processes need the same two settings. If Temporal's data was lost, or moved to another namespace, " +
+      'start with ACCEPT_NEW_TEMPORAL=true once: runs that the namespace does not know end with an error.',
   );
 }

@@ -208,10 +208,12 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       account_notice: 'data',
       idempotency_record: 'body',
       login_attempt: 'account address',
+      open_stream: 'address',
       worker_seen: 'worker',
       write_pause: 'reason',
     },
   ],
   ['A rule of the operator for programs in runs.', { maintenance: 'process_policy' }],
+  ['Given by Temporal.', { maintenance: 'temporal_namespace_id' }],
   ["A folder of the operator's machine, and why it could not be written.", { backup: 'place error' }],
 ];

@@ -1,7 +1,7 @@
 /**
- * The first attempt of a call is held on its way to the database, or the answer on its way back. Temporal hears
- * nothing of its worker, and has the call made by another one. Then the first attempt goes on. It must not call
- * again nor take the claim: record and run have the answer of the one call.
+ * The first attempt of a call is held on its way to the database, or the answer on its way back. Temporal
+ * hears nothing of its worker, and has the call made by another one. Then the first attempt goes on. It must
+ * not call again nor take the claim: record and run have the answer of the one call.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';

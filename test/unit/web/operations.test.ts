@@ -137,6 +137,7 @@ const NOT_SET: Readonly<Record<string, string>> = {
   'listUsage.agent_id': WHOLE,
   'listUsage.workflow_id': WHOLE,
   'listUsage.run_id': WHOLE,
+  'exportAudit.after': 'for collectors, which go on where they were: cadenza audit export --follow',
   'exportUsage.user_id': WHOLE,
   'exportUsage.agent_id': WHOLE,
   'exportUsage.workflow_id': WHOLE,
