@@ -83,6 +83,7 @@ async function bringUpToDate(
     entities: [],
     discovery: { warnWhenNoEntities: false },
     clientUrl: url,
+    driverOptions: { connectionString: url },
     extensions: [Migrator],
     migrations: {
       tableName: MIGRATION_TABLE,

@@ -60,6 +60,9 @@ export function createOrm(options: OrmOptions): Orm {
     forceUtcTimezone: true,
     pool: { min: 0, max: options.poolSize ?? 10, idleTimeoutMillis: 30_000 },
     driverOptions: {
+      // The ORM takes only host, port, user, password and database from the URL: the driver has to read the
+      // rest, such as `sslmode`.
+      connectionString: options.url,
       application_name: options.applicationName ?? 'cadenza',
       connectionTimeoutMillis: options.connectionTimeoutMs ?? 5_000,
       statement_timeout: statementTimeoutMs,
