@@ -46,8 +46,17 @@ export function listedRecord<S extends z.ZodRawShape, M extends Mask<S>>(
   return z.object({ ...optional, omitted }).meta(meta);
 }
 
-/** The record without its omitted fields. */
-export function presentListed(record: object, omitted: readonly string[]): Record<string, unknown> {
+/** Every field of a record, with any value: what a list omits is null here. */
+export type FieldsOf<R extends z.ZodType> = { [Key in keyof z.input<R>]: unknown };
+
+/**
+ * The record without its omitted fields. Name the type of its whole schema, so that the compiler notices a
+ * field that the list lacks.
+ */
+export function presentListed<R extends z.ZodObject = never>(
+  record: [R] extends [never] ? never : FieldsOf<R>,
+  omitted: readonly string[],
+): Record<string, unknown> {
   if (omitted.length === 0) return { ...record, omitted };
   return {
     ...Object.fromEntries(Object.entries(record).filter(([name]) => !omitted.includes(name))),

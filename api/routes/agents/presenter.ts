@@ -226,7 +226,7 @@ export function presentListedAgent(
   const known = omitted?.includes('authentication_config')
     ? fields.warnings.filter(({ pointer }) => !pointer.startsWith('/authentication_config/'))
     : fields.warnings;
-  return presentListed({ ...fields, warnings: known, versions: summaries }, omitted);
+  return presentListed<typeof agentRecord>({ ...fields, warnings: known, versions: summaries }, omitted);
 }
 
 function presentFields(
@@ -299,7 +299,7 @@ export function presentVersion(version: AgentVersion): z.input<typeof versionRec
 
 export function presentListedVersion(version: ListedVersion): Record<string, unknown> {
   const { configuration, input_schema, output_schema, changelog, omitted } = version;
-  return presentListed(
+  return presentListed<typeof versionRecord>(
     { ...presentVersionSummary(version), configuration, changelog, input_schema, output_schema },
     omitted,
   );
@@ -319,7 +319,7 @@ function presentVersionSummary(from: AgentVersion | ListedVersion) {
 }
 
 export function presentListedSkill({ omitted, ...skill }: ListedSkill): Record<string, unknown> {
-  return presentListed(presentSkill(skill), omitted);
+  return presentListed<typeof skillRecord>(presentSkill(skill), omitted);
 }
 
 export function presentSkill(skill: AgentSkill): z.input<typeof skillRecord> {

@@ -9,7 +9,7 @@ import {
   type ReceivedEvent,
 } from '../../../domain/events/inbound.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { listedRecord, presentListed } from '../../listed.ts';
+import { listedRecord, presentListed, type FieldsOf } from '../../listed.ts';
 import { readPage, type ListOrder } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
 import { idParams, instant, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
@@ -83,7 +83,7 @@ export function receivedEventEndpoints(): Endpoint[] {
         const { items, headers } = await readPage(c, newestFirst, (page, filter) =>
           listReceived(c.em, c.actor, filter, page),
         );
-        const body = items.map((row) => presentListed(present(row), row.event === null ? ['event'] : []));
+        const body = items.map(presentListedEvent);
         return { status: 200, body, headers };
       },
     }),
@@ -112,7 +112,11 @@ export function presentAccepted(
   return { id, source, event_id: event.id, type, received_at: new Date(at).toISOString(), duplicate };
 }
 
-function present({ at, received_at: receivedAt, ...row }: ReceivedEvent): Record<string, unknown> {
+function presentListedEvent(row: ReceivedEvent): Record<string, unknown> {
+  return presentListed<typeof receivedRecord>(present(row), row.event === null ? ['event'] : []);
+}
+
+function present({ at, received_at: receivedAt, ...row }: ReceivedEvent): FieldsOf<typeof receivedRecord> {
   const { id, owner_id, team_id, source, event_id, type, subject, client_id, hook_id, run_id, event } = row;
   return {
     id,

@@ -271,7 +271,7 @@ export const listedTask = listedRecord(
 );
 
 export function presentListedTask(actor: Actor, view: HumanTaskView): Record<string, unknown> {
-  return presentListed(presentTask(actor, view), view.omitted ?? []);
+  return presentListed<typeof humanTaskRecord>(presentTask(actor, view), view.omitted ?? []);
 }
 
 type Decided = z.input<typeof decidedRecord>;

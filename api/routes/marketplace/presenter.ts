@@ -203,7 +203,7 @@ export function presentListedItem(actor: Actor, state: ListedItem): Record<strin
   const { item } = state;
   const { name, summary, description, license, categories, tags, requires, omitted } = item;
   const small = presentSummaryFields(actor, state);
-  return presentListed(
+  return presentListed<typeof itemRecord>(
     { ...small, name, summary, description, license: license ?? null, categories, tags, requires },
     omitted,
   );

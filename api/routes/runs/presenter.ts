@@ -4,10 +4,11 @@ import type { Actor } from '../../../domain/auth/actor.ts';
 import { readTail, type RunTail, type TaskGroup, type TaskVisit } from '../../../domain/runs/queries.ts';
 import type { AsJson, EventRow, ListedRunRow, RunRow, TaskRow } from '../../../domain/runs/row.ts';
 import { traceOfRun } from '../../../tracing/run-context.ts';
-import { presentListed } from '../../listed.ts';
+import { presentListed, type FieldsOf } from '../../listed.ts';
 import { optionalTime, time } from '../../times.ts';
 import { maySeeInside } from '../../../domain/runs/policy.ts';
 import { runActions } from '../../../domain/runs/rights.ts';
+import type { runFields } from './schemas.ts';
 
 export interface RunPresenter {
   actor: Actor;
@@ -47,10 +48,13 @@ export function presentWithTail(
 
 /** A run in a list, without tasks and log. */
 export function presentRunSummary(presenter: RunPresenter, run: ListedRunRow): Record<string, unknown> {
-  return presentListed(presentFields(presenter, run), run.omitted);
+  return presentListed<typeof runFields>(presentFields(presenter, run), run.omitted);
 }
 
-function presentFields(presenter: RunPresenter, run: Omit<ListedRunRow, 'omitted'>): Record<string, unknown> {
+function presentFields(
+  presenter: RunPresenter,
+  run: Omit<ListedRunRow, 'omitted'>,
+): FieldsOf<typeof runFields> {
   const workflowId = runWorkflowId(run.id);
   return {
     id: run.id,

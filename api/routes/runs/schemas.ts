@@ -117,7 +117,7 @@ export const logEntrySchema = z
   .meta({ id: 'LogEntry' });
 
 /** Fields of runs, both single and in lists. */
-const runFields = z.object({
+export const runFields = z.object({
   id: uuid,
   workflow_id: uuid.nullable(),
   workflow_revision: z.int().nullable(),

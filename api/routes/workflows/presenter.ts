@@ -155,7 +155,7 @@ export function presentListedWorkflow(
     provenance: provenance ?? null,
     updated_at: time(updated_at),
   };
-  return presentListed(
+  return presentListed<typeof workflowRecord>(
     { ...record, ...parts, can: workflowActions(actor, workflow, parts) },
     recordNames(workflow.omitted),
   );
@@ -175,7 +175,7 @@ export function presentListedRevision(
   versionProblems: readonly Problem[],
 ): Record<string, unknown> {
   const { workflow_id, digest, created_by } = listed;
-  return presentListed(
+  return presentListed<typeof revisionRecord>(
     { workflow_id, digest, created_by, ...presentParts(listed, versionProblems) },
     recordNames(listed.omitted),
   );
