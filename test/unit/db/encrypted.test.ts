@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL are encrypted if the URL asks for it. The server here only sees how they begin. */
+/** Connections to PostgreSQL are encrypted if the URL asks for it. The server sees only how they begin. */
 import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 
