@@ -104,7 +104,6 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       inbound_event: 'client_id traceparent tracestate',
       invocation: 'key agent_version input_digest',
       job: 'key agent_version queue holder answer_digest spent',
-      maintenance: 'temporal_namespace_id',
       marketplace_install: 'version digest',
       marketplace_item: 'version digest',
       marketplace_review: 'version',
