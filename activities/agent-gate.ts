@@ -167,7 +167,9 @@ export class AgentGate {
     const budgeted = this.#rules?.budgeted ?? false;
     if (!(await bookLostCall(em, { ...of, usage, costUsd, budgeted }))) return false;
     const { attempt } = Context.current().info;
-    const text = LOG_TEXT.agentWarning.callLost(this.#input.name, agent.name);
+    // A call without tokens, price or budget adds nothing that anybody pays for.
+    const isCounted = budgeted || (costUsd ?? 0) > 0 || usage.input_tokens + usage.output_tokens > 0;
+    const text = LOG_TEXT.agentWarning.callLost(this.#input.name, agent.name, isCounted);
     await this.#log(EVENT.agentWarning, 'warn', text, attempt);
     return true;
   }

@@ -160,9 +160,14 @@ const sealing = setInterval(() => {
 }, SEAL_MS);
 const endWork = continueWork({ fork: () => orm.em.fork(), files, temporal: app.deps.temporal, logger });
 let stopping = false;
-void seedWhenPossible(orm, env, logger);
-void storeIssuerWhenPossible(orm, env, logger);
-void storeClientWhenPossible(orm, env, logger);
+// Each would fail without the schema, and log it, time and again.
+void settled.then(async () => {
+  await Promise.all([
+    seedWhenPossible(orm, env, logger),
+    storeIssuerWhenPossible(orm, env, logger),
+    storeClientWhenPossible(orm, env, logger),
+  ]);
+});
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
     if (!stopping) {

@@ -60,9 +60,9 @@ export const LOG_TEXT = {
   eventEmitted: (task: string, type: string) => `${task} emitted ${type}`,
   agentPinned: (agent: string, version: string) => `${agent} ${version} is pinned from here on`,
   agentWarning: {
-    callLost: (task: string, agent: string) =>
-      `${task}: the worker of a call of the agent ${agent} was lost, and the call is made again. ` +
-      'Both are booked, the lost one by its estimate.',
+    callLost: (task: string, agent: string, isCounted: boolean) =>
+      `${task}: the worker of a call of the agent ${agent} was lost, and the call is made again.` +
+      (isCounted ? ' Both count in usage, costs and budgets, the lost one by its estimate.' : ''),
     notTold: (task: string) => `${task}: the agent could not be told that its result is not needed any more`,
   },
   agentWaits: (task: string, agent: string, limit: string) =>

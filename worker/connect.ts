@@ -1,4 +1,4 @@
-import { isGrpcServiceError } from '@temporalio/client';
+import { isGrpcServiceError, NamespaceNotFoundError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from '../config/logger.ts';
 import type { TemporalSettings } from '../temporal/client.ts';
@@ -42,7 +42,9 @@ export async function persistently<T>(logger: Logger, step: () => Promise<T>): P
       return await step();
     } catch (error) {
       if (isGrpcServiceError(error) && !isUnavailable(error)) throw error;
-      logger.warn({ err: error }, 'PostgreSQL or Temporal is unavailable, trying again');
+      if (error instanceof NamespaceNotFoundError)
+        logger.warn(`Temporal has no namespace ${error.namespace} (TEMPORAL_NAMESPACE), trying again`);
+      else logger.warn({ err: error }, 'PostgreSQL or Temporal is unavailable, trying again');
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }

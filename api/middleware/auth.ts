@@ -298,6 +298,8 @@ const REASONS: Record<Unidentified, string> = {
   another_user: 'Somebody else has logged in to this browser since the page was drawn.',
 };
 
+const OTHER_SCHEME = 'The Authorization header must have the scheme Bearer: Authorization: Bearer <token>.';
+
 /** RFC 6750 section 3. By default, what ended the session of an identified caller. */
 export function unauthorized(
   ctx: Context,
@@ -307,9 +309,16 @@ export function unauthorized(
   const error = code === 'invalid_token' ? ', error="invalid_token"' : '';
   // RFC 9728 section 5.1: clients find the authorization server by it.
   const where = metadata === undefined ? '' : `, resource_metadata="${metadata}"`;
-  return new AppError('unauthorized', code, REASONS[code], {
+  const reason = code === 'invalid_token' && hasOtherScheme(ctx) ? OTHER_SCHEME : REASONS[code];
+  return new AppError('unauthorized', code, reason, {
     headers: { 'WWW-Authenticate': `Bearer realm="cadenza"${error}${where}` },
   });
+}
+
+/** Whether a header such as `Basic …` was sent, which has no token that could be wrong. */
+function hasOtherScheme(ctx: Context): boolean {
+  const header = ctx.get('authorization');
+  return header !== '' && !/^Bearer(\s|$)/i.test(header);
 }
 
 function missingSession(ctx: Context): Unidentified {

@@ -10,6 +10,7 @@ import type { Cli } from '../core/cli.ts';
 import { CliError, EXIT, failureOf, usageError } from '../core/errors.ts';
 import { hasCode } from '../core/lock.ts';
 import { replaceFile } from '../core/replace-file.ts';
+import { unreadable } from '../core/unreadable.ts';
 
 /** The most that the server gives in one page. */
 const PAGE = 200;
@@ -87,7 +88,7 @@ function storedCursor(path: string): string | null {
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return null;
-    throw new CliError(`Cannot read ${path}: ${messageOf(error)}`, { code: 'file_unreadable' });
+    throw unreadable(path, error);
   }
   if (!/^[\w-]{1,200}$/.test(text))
     throw usageError(

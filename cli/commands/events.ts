@@ -6,6 +6,7 @@ import { oneLine } from '../core/text.ts';
 
 export const eventsCommand = command({
   brief: 'Print events as they happen, until Ctrl-C',
+  isStream: true,
   flags: {
     types: text('Event types, separated by commas, such as io.cadenza.hitl or *.faulted.v1', 'TYPES'),
     run: text('Events of this run', 'RUN'),

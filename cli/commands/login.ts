@@ -27,8 +27,9 @@ export const loginCommand = command({
   brief: 'Log in, and keep the session in a profile',
   details:
     'Without flags, the command shows a code, which you approve in the console. The session is kept in ' +
-    'config.json of $XDG_CONFIG_HOME/cadenza, which only you can read. In CI, set CADENZA_TOKEN, or ' +
-    'CADENZA_CLIENT_ID and CADENZA_CLIENT_SECRET, instead of logging in.',
+    'config.json of $XDG_CONFIG_HOME/cadenza, which only you can read. Its profile becomes the current ' +
+    'one; cadenza config use chooses another. In CI, set CADENZA_TOKEN, or CADENZA_CLIENT_ID and ' +
+    'CADENZA_CLIENT_SECRET, instead of logging in.',
   flags,
   letters: { u: 'username' },
   arguments: [optional('URL', `Address of the server. Default: that of the profile, else ${DEFAULT_URL}`)],
@@ -41,8 +42,9 @@ export const loginCommand = command({
     warnOfPlainHttp(cli, session.url);
     const { profile, tokens } = await logIn(cli, session.url, given);
     const user = await whoHas(session.url, tokens);
-    await session.logIn({ ...profile, username: user }, tokens);
+    const { isNowCurrent } = await session.logIn({ ...profile, username: user }, tokens);
     cli.say(`Logged in at ${session.url} as ${user} (profile ${session.profileName}).`);
+    if (isNowCurrent) cli.say(`${session.profileName} is now the current profile. See: cadenza config list`);
   },
 });
 

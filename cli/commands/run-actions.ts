@@ -1,7 +1,8 @@
 /** Cancel, suspend, resume and retry: one run, several, or all that filters find. */
 import type { Command } from '@stricli/core';
 
-import type { ActOnRunsRequest, Operations, RunBatch } from '../../client/index.ts';
+import type { ActOnRunsRequest, Operations, Run, RunBatch } from '../../client/index.ts';
+import { counted } from '../../contracts/counted.ts';
 import type { Cli } from '../core/cli.ts';
 import { commandOfMany, type Context } from '../core/command.ts';
 import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
@@ -9,7 +10,7 @@ import { count, flag, refuseFlags, text, texts, type ValuesOf } from '../core/fl
 import { readForm } from '../core/form.ts';
 import { confirm } from '../core/input.ts';
 import { runFilters, runQuery } from '../core/run-filters.ts';
-import { runView } from '../core/runs.ts';
+import { hasEnded, runView } from '../core/runs.ts';
 import type { View } from '../core/table.ts';
 
 type Action = ActOnRunsRequest['action'];
@@ -48,12 +49,15 @@ const FINDING = [...Object.keys(runFilters), 'every'];
 const DETAILS =
   'Names runs by their ids, or finds them: with --workflow, --tag and the other filters it acts on all ' +
   `that fit, after a question. At most ${MAX_RUNS} runs.`;
+const ASKS =
+  'It asks the runs and does not wait for them: the printed status is the one at that moment. ' +
+  'cadenza run get shows whether a run has followed.';
 const MANY = { placeholder: 'RUN', brief: 'Ids of runs', records: 'run' } as const;
 
 export function runAction(action: Action, brief: string): Command<Context> {
   return commandOfMany({
     brief,
-    details: DETAILS,
+    details: `${DETAILS} ${ASKS}`,
     flags,
     many: MANY,
     run: (cli, given, ids) => act(cli, action, given, ids),
@@ -120,8 +124,24 @@ const isGiven = (filters: Readonly<Record<string, unknown>>, name: string): bool
 
 async function actOnOne(cli: Cli, action: Action, id: string): Promise<ExitCode> {
   const run = await cli.client.call(OPERATION[action], { path: { id }, signal: cli.signal });
+  sayAsked(cli, action, [run]);
   await cli.out.record(run, runView);
   return EXIT.good;
+}
+
+/** Whether a run has done what an action asks for. */
+const HAS_FOLLOWED: Readonly<Record<Action, (status: Run['status']) => boolean>> = {
+  cancel: (status) => hasEnded({ status }),
+  suspend: (status) => status === 'suspended',
+  resume: (status) => status !== 'suspended',
+  // The answer is the new run.
+  retry: () => true,
+};
+
+/** The status that is printed is the one before, until the run has followed. */
+function sayAsked(cli: Cli, action: Action, runs: readonly Pick<Run, 'status'>[]): void {
+  const asked = runs.filter(({ status }) => !HAS_FOLLOWED[action](status));
+  if (asked.length > 0) cli.say(`${counted(asked.length, 'run')} asked to ${action}.`);
 }
 
 /** Ids of the newest that fit, and one more than allowed if there are more. */
@@ -162,6 +182,8 @@ async function actOnMany(cli: Cli, action: Action, ids: readonly string[]): Prom
     const batch = await cli.client.call('actOnRuns', { body, idempotencyKey, signal: cli.signal });
     results.push(...batch.results);
   }
+  const runs = results.flatMap(({ run }) => run ?? []);
+  sayAsked(cli, action, runs);
   await cli.out.list(results, resultView);
   const refused = results.flatMap(({ problem }) => (problem === undefined ? [] : [problem]));
   if (refused.length === 0) return EXIT.good;

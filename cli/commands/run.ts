@@ -182,6 +182,7 @@ const get = command({
 
 const watch = command({
   brief: 'Follow the log of a run to its end; exits with 3 unless the run completes',
+  isStream: true,
   arguments: [RUN],
   run: (cli, _flags, id) => followRun(cli, id),
 });
@@ -190,6 +191,7 @@ const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 const logs = command({
   brief: 'Print the log of a run',
+  isStream: true,
   flags: {
     follow: flag('Follow the log to the end of the run'),
     step: text('Only this task: its name, or its JSON pointer', 'TASK'),

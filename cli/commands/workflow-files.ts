@@ -18,6 +18,9 @@ import { placeIn, readWorkflow, sayProblems, withPlaces, WORKFLOW, workflowView 
 
 export const create = command({
   brief: 'Save a new workflow from a file of YAML or JSON',
+  details:
+    'A definition with problems is saved as a draft, which cannot run: the problems are on stderr and in ' +
+    'the record, and the exit code is 0. cadenza workflow validate exits with 3 for it.',
   flags: {
     name: text('Default: the name in the document', 'NAME'),
     visibility: choice('Who can see it (default private)', ['private', 'public']),
@@ -47,7 +50,7 @@ export const update = command({
   details:
     'The file is kept as it is written; without one the definition stays. Runners may start the workflow ' +
     'whatever their role. Users that are given replace those before, and so do groups; --no-runners takes ' +
-    'all others away, also everyone.',
+    'all others away, also everyone. A definition with problems is saved too, as by create.',
   flags: {
     runnerUser: texts('Id or username of a user who may start it', 'USER'),
     runnerGroup: texts('Group whose members may start it', 'GROUP'),

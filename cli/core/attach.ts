@@ -1,12 +1,13 @@
 /** Local files as the input of an agent or a workflow, or in a form: uploaded, and given by reference. */
-import { openAsBlob } from 'node:fs';
+import { accessSync, constants, openAsBlob } from 'node:fs';
 import { basename, extname } from 'node:path';
 
 import { isFileListSchema, referenceTo } from '../../contracts/file-reference.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { Cli } from './cli.ts';
-import { CliError, usageError } from './errors.ts';
+import { usageError } from './errors.ts';
 import { texts } from './flags.ts';
+import { unreadable } from './unreadable.ts';
 
 export const attachFlag = texts(
   'Upload a file and refer to it in the field NAME, or else in the list "files"; repeat it for several files',
@@ -43,10 +44,11 @@ function mediaTypeOf(path: string): string {
 /** @throws CliError if it cannot be read */
 export async function openUpload(path: string, type = mediaTypeOf(path)): Promise<Blob> {
   try {
+    // The error of `openAsBlob` does not say why.
+    accessSync(path, constants.R_OK);
     return await openAsBlob(path, { type });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CliError(`Cannot read ${path}: ${reason}`, { code: 'file_unreadable' });
+    throw unreadable(path, error);
   }
 }
 

@@ -59,9 +59,17 @@ export class Cli {
   /** @throws CliError unless there is a session; without it the server would answer 401 */
   async requireLogIn(): Promise<void> {
     if ((await this.session.token()) !== undefined) return;
-    throw new CliError(`You are not logged in at ${this.session.url}.`, {
-      code: 'not_logged_in',
+    const { missingProfile: missing, url } = this.session;
+    if (missing === undefined)
+      throw new CliError(`You are not logged in at ${url}.`, {
+        code: 'not_logged_in',
+        exitCode: EXIT.logIn,
+      });
+    const existing = missing.existing.length === 0 ? '' : ` There is: ${missing.existing.join(', ')}.`;
+    throw new CliError(`There is no profile ${missing.name}.${existing}`, {
+      code: 'no_such_profile',
       exitCode: EXIT.logIn,
+      hint: `To make it: cadenza login --profile ${missing.name}`,
     });
   }
 }

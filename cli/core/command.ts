@@ -47,6 +47,8 @@ interface Declaration<F extends Flags, A extends readonly Argument[]> {
   arguments?: A;
   /** False for a command that prints words or text only, to which a filter of JSON does nothing. */
   hasData?: boolean;
+  /** True for a command that prints its data one by one, as they come. */
+  isStream?: boolean;
   /** The flag with which the command prints text only. */
   textWith?: keyof F & string;
   run: (cli: Cli, flags: ValuesOf<F>, ...values: ArgumentValues<A>) => Promise<ExitCode | void>;
@@ -113,6 +115,10 @@ function argumentsOf(positional: Positional): string[] {
   return [`${shown({ ...positional.parameter, optional: positional.minimum === 0 })}...`];
 }
 
+const STREAM_DETAILS =
+  'Each entry is printed by itself, as a line of JSON unless on a terminal. --jq is applied to each entry, ' +
+  'not to a list of all: --jq .message';
+
 function build(
   {
     brief,
@@ -120,11 +126,13 @@ function build(
     flags,
     letters,
     hasData = true,
+    isStream = false,
     textWith,
   }: Omit<Declaration<Flags, []>, 'run' | 'arguments'>,
   positional: Positional,
   run: (cli: Cli, flags: unknown, values: unknown[]) => Promise<ExitCode | void>,
 ): Command<Context> {
+  const paragraphs = [...(details === undefined ? [] : [details]), ...(isStream ? [STREAM_DETAILS] : [])];
   const usage = argumentsOf(positional);
   const customUsage = usage.length === 0 ? {} : { customUsage: [usage.join(' ')] };
   const withFlags = (all: Flags): Command<Context> => {
@@ -132,7 +140,7 @@ function build(
     return buildCommand<CommonFlags, unknown[], Context>({
       docs: {
         brief,
-        ...(details === undefined ? {} : { fullDescription: `${brief}.\n\n${details}` }),
+        ...(paragraphs.length === 0 ? {} : { fullDescription: [`${brief}.`, ...paragraphs].join('\n\n') }),
         ...customUsage,
       },
       // The declarations above are stricli's own form; its types cannot follow flags that are merged.

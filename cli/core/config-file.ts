@@ -7,6 +7,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { CliError } from './errors.ts';
 import { hasCode, withLock } from './lock.ts';
 import { replaceFile } from './replace-file.ts';
+import { unreadable } from './unreadable.ts';
 
 export interface Profile {
   url: string;
@@ -41,9 +42,7 @@ export class ConfigFile {
       text = readFileSync(this.path, 'utf8');
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return { current: DEFAULT_PROFILE, profiles: {} };
-      throw new CliError(`Cannot read ${this.path}: ${messageOf(error)}`, {
-        code: 'configuration_unreadable',
-      });
+      throw unreadable(this.path, error, 'configuration_unreadable');
     }
     return this.#parse(text);
   }
@@ -88,5 +87,3 @@ export class ConfigFile {
 }
 
 const isProfile = (value: unknown): value is Profile => isRecord(value) && typeof value['url'] === 'string';
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -78,12 +78,14 @@ export function failureOf(error: unknown): Failure {
   }
   if (error instanceof ApiError) {
     const { code, errors, requestId, problem } = error;
+    const hint = hintOf(error);
     return {
       exitCode: exitCodeOf(error.status),
       code,
       detail: detailOf(error),
       errors,
       problem,
+      ...(hint === undefined ? {} : { hint }),
       ...(requestId === null ? {} : { request_id: requestId }),
     };
   }
@@ -96,6 +98,16 @@ function detailOf({ code, detail, named }: ApiError): string {
   if (code !== 'not_found' || named.every((name) => detail.includes(name))) return detail;
   return `${detail.replace(/\.$/, '')}: ${named.join(', ')}.`;
 }
+
+/** The server's words name its endpoints, not the commands. */
+function hintOf({ code, errors }: ApiError): string | undefined {
+  return [code, ...errors.map((problem) => problem.code)].flatMap((one) => HINTS[one] ?? []).at(0);
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  unknown_secret: 'To add a secret: cadenza secret set NAME',
+  version_not_published: 'To publish it: cadenza agent publish AGENT VERSION',
+};
 
 function exitCodeOf(status: number): ExitCode {
   if (status === 401) return EXIT.logIn;
@@ -132,7 +144,7 @@ export function failureLines({
     `error: ${detail}`,
     ...listed.map(({ pointer, message }) => `  ${pointer === '' ? '/' : pointer}: ${message}`),
     ...(isDecision(problem?.['decision']) ? [`  It was decided: ${problem['decision'].decision}`] : []),
-    ...(exitCode === EXIT.logIn && !REFUSED_LOG_INS.has(code)
+    ...(exitCode === EXIT.logIn && hint === undefined && !REFUSED_LOG_INS.has(code)
       ? [HOW_TO_LOG_IN[code] ?? 'Log in first: cadenza login']
       : []),
     ...(hint === undefined ? [] : [hint]),

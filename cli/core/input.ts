@@ -8,6 +8,7 @@ import type { YamlText } from '../../language/yaml/read-yaml.ts';
 import type { Cli, Surroundings } from './cli.ts';
 import { CliError, usageError } from './errors.ts';
 import { oneLine } from './text.ts';
+import { unreadable } from './unreadable.ts';
 
 /** Text of a file; `-` is standard input. */
 export async function readText(cli: Cli, path: string): Promise<string> {
@@ -15,9 +16,7 @@ export async function readText(cli: Cli, path: string): Promise<string> {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new CliError(`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`, {
-      code: 'file_unreadable',
-    });
+    throw unreadable(path, error);
   }
 }
 

@@ -41,6 +41,14 @@ export class Session {
     return this.#config.read().profiles[this.profileName];
   }
 
+  /** The profile that was asked for by name, if it does not exist and nothing else gives an identity. */
+  get missingProfile(): { name: string; existing: string[] } | undefined {
+    const { current, profiles } = this.#config.read();
+    const isNeeded = !this.#env['CADENZA_TOKEN'] && !this.#env['CADENZA_CLIENT_ID'];
+    if (!isNeeded || this.profileName === current || profiles[this.profileName]) return undefined;
+    return { name: this.profileName, existing: Object.keys(profiles) };
+  }
+
   /** Where the identity comes from, in words. */
   get source(): string {
     if (this.#env['CADENZA_TOKEN']) return 'CADENZA_TOKEN';
@@ -80,14 +88,17 @@ export class Session {
     return isFresh(profile) ? profile.access_token : this.#refreshed(undefined);
   }
 
-  /** Stores the tokens of a log-in in the profile, and makes it the current one. */
-  async logIn(given: Partial<Profile>, tokens: Tokens): Promise<void> {
+  /** Stores the tokens of a log-in in the profile, and makes it the current one if another was. */
+  async logIn(given: Partial<Profile>, tokens: Tokens): Promise<{ isNowCurrent: boolean }> {
+    let isNowCurrent = false;
     await this.#unbroken(
       this.#config.change((configuration) => {
         configuration.profiles[this.profileName] = { url: this.url, ...given, ...stored(tokens) };
+        isNowCurrent = configuration.current !== this.profileName;
         configuration.current = this.profileName;
       }),
     );
+    return { isNowCurrent };
   }
 
   async forget(): Promise<void> {

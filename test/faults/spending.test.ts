@@ -251,6 +251,7 @@ test('a call that a kill cut off is made again, and both are booked', async () =
   expect(ended['usage']).toMatchObject({ lost: 1, cost_usd: 0.5 });
   const log = JSON.stringify(await readLog(cutOff.client, run['id']));
   expect(log).toContain('the worker of a call of the agent limited was lost');
+  expect(log).toContain('Both count in usage, costs and budgets, the lost one by its estimate.');
 });
 
 test('a run that is a call keeps the turn of the call, wherever a kill cuts that off', async () => {

@@ -82,7 +82,11 @@ async function workersFinding(client: Client, namespace: string, queue: string):
   });
   const count = new Set(pollers?.map(({ identity }) => identity)).size;
   return count > 0
-    ? ok('workers', `${count} ${count === 1 ? 'polls' : 'poll'} the task queue ${queue}`)
+    ? // Temporal lists who has polled in the last minutes, also workers that have ended since.
+      ok(
+        'workers',
+        `${count} ${count === 1 ? 'has' : 'have'} polled the task queue ${queue} in the last minutes`,
+      )
     : error(
         'workers',
         `none polls the task queue ${queue}: runs do not advance. Start a worker, see its log.`,

@@ -97,7 +97,8 @@ test('files are attached to an input, as fields or as a list', async () => {
     },
   ]);
   const missing = await ada.run(['agent', 'invoke', 'summariser', '--attach', join(folder, 'nothing')]);
-  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('Cannot read')]);
+  const path = join(folder, 'nothing');
+  expect([missing.exitCode, missing.stderr]).toEqual([1, `error: Cannot read ${path}: no such file\n`]);
 });
 
 test('several files go to a field that is a list of files, and one only to a field for one', async () => {
@@ -234,9 +235,11 @@ test('a failed run is retried, another suspended, resumed, opened, and terminate
 
   const run = (await startRun(asAda, { do: [{ ask: humanTask('Well?') }] }))['id'];
   await becomes(run, 'waiting');
-  expect((await ada.run(['run', 'suspend', run])).exitCode).toBe(0);
+  const suspended = await ada.run(['run', 'suspend', run]);
+  expect([suspended.exitCode, suspended.stderr]).toEqual([0, '1 run asked to suspend.\n']);
   await becomes(run, 'suspended');
-  expect((await ada.run(['run', 'resume', run])).exitCode).toBe(0);
+  const resumed = await ada.run(['run', 'resume', run]);
+  expect([resumed.exitCode, resumed.stderr]).toEqual([0, '1 run asked to resume.\n']);
   await becomes(run, 'waiting');
   const [opened, unasked, refused] = await Promise.all([
     ada.run(['run', 'open', run, '--print']),
@@ -326,6 +329,8 @@ test('an item goes from its submission to the installation and review of somebod
   expect(told).toContain('There is one already.');
 
   expect((await grace.run(['market', 'review', item, '--rating', '5'])).exitCode).not.toBe(0);
+  const unbound = await grace.run(['market', 'install', item, '--bind', 'SERVICE_KEY=MINE']);
+  expect([unbound.exitCode, unbound.stderr]).toEqual([1, expect.stringContaining('cadenza secret set NAME')]);
   await grace.run(['secret', 'set', 'MINE', '--stdin'], { stdin: 'v' });
   const installed = await grace.run(['market', 'install', item, '--bind', 'SERVICE_KEY=MINE']);
   expect([installed.exitCode, installed.stderr, installed.json().name]).toEqual([0, '', 'shared']);

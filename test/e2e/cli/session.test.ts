@@ -63,6 +63,31 @@ test('somebody logs in by a code that they approve in the console, and logs out'
   expect(again.status).toBe(401);
 });
 
+test('a log-in says that its profile is now the current one, and a missing profile is named', async () => {
+  const user = here();
+  const missing = await user.run(['whoami', '--profile', 'nobody']);
+  expect([missing.exitCode, missing.stderr]).toEqual([
+    4,
+    'error: There is no profile nobody.\nTo make it: cadenza login --profile nobody\n',
+  ]);
+  const first = await logIn(user);
+  expect(first.stderr).toBe(`Logged in at ${app.url} as ada (profile default).\n`);
+  const args = ['login', '-u', 'ada', '--password-stdin', '--profile', 'work'];
+  const second = await user.run(args, { stdin: `${password}\n` });
+  expect(second.stderr).toContain('work is now the current profile. See: cadenza config list\n');
+  expect((await user.run(args, { stdin: `${password}\n` })).stderr).not.toContain('now the current');
+  const unknown = await user.run(['whoami', '-o', 'json'], { env: { CADENZA_PROFILE: 'nobody' } });
+  expect([unknown.exitCode, JSON.parse(unknown.stderr)]).toEqual([
+    4,
+    expect.objectContaining({
+      code: 'no_such_profile',
+      detail: 'There is no profile nobody. There is: default, work.',
+    }),
+  ]);
+  const byToken = { CADENZA_TOKEN: (await app.user('builder')).token };
+  expect((await user.run(['whoami', '--profile', 'nobody'], { env: byToken })).exitCode).toBe(0);
+});
+
 test('a denied code, a wrong password and a wrong secret are 4, and store nothing', async () => {
   const user = here();
   const login = user.start(['login', '-o', 'json']);

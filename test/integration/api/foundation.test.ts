@@ -111,6 +111,9 @@ test('a request without a token gets 401 with a challenge, and a bad token is na
   const bad = await app.anonymous.get('/things', { headers: { authorization: 'Bearer abc.def.ghi' } });
   expect(bad.status).toBe(401);
   expect(bad.headers.get('www-authenticate')).toContain('invalid_token');
+  expect(bad.body.detail).toBe('The access token is invalid or has expired.');
+  const basic = await app.anonymous.get('/things', { headers: { authorization: 'Basic YTpi' } });
+  expect([basic.status, basic.body.detail]).toEqual([401, expect.stringContaining('the scheme Bearer')]);
 });
 
 test('a role that is too low gets 403 before the body is read', async () => {
