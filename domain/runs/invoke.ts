@@ -8,6 +8,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { Budget } from '../../contracts/budgets.ts';
 import { MAX_SESSION_ID, MODEL_KINDS } from '../../contracts/tool-loop.ts';
+import { inputFault } from '../../language/schema/form-errors.ts';
 import { describeViolations } from '../../language/schema/validate-json.ts';
 import type { Agent } from '../../db/entities/agent.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -131,8 +132,9 @@ function memoryOf(agent: PinnedAgent, context: string | undefined): string | und
 
 /** Fail early, so the caller sees the reason instead of a faulted run. */
 async function checkInput(actor: Actor, agent: PinnedAgent, input: unknown): Promise<void> {
-  const mismatches = await schemaViolations(actor.id, agent.input_schema, input);
-  if (mismatches.length === 0) return;
+  const found = await schemaViolations(actor.id, agent.input_schema, input);
+  if (found.length === 0) return;
+  const mismatches = found.map((mismatch) => ({ ...mismatch, message: inputFault(mismatch) }));
   throw invalid(
     mismatches.map(({ pointer, message }) => ({ pointer: `/input${pointer}`, code: 'schema', message })),
     `The input does not fit the agent's input_schema: ${describeViolations(mismatches)}`,

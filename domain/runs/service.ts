@@ -7,6 +7,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { Budget } from '../../contracts/budgets.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
+import { inputFault } from '../../language/schema/form-errors.ts';
 import type { Actor } from '../auth/actor.ts';
 import { holderOf } from '../auth/ownership.ts';
 import { refuseUnlinked } from '../files/run-files.ts';
@@ -65,10 +66,10 @@ export async function runWorkflow(
   const mismatches = await schemaViolations(actor.id, workflow.input_schema, input);
   if (mismatches.length > 0) {
     throw invalid(
-      mismatches.map(({ pointer, message }) => ({
-        pointer: `/input_params${pointer}`,
+      mismatches.map((mismatch) => ({
+        pointer: `/input_params${mismatch.pointer}`,
         code: 'schema',
-        message,
+        message: inputFault(mismatch),
       })),
       "The input does not fit the workflow's input schema.",
     );

@@ -31,6 +31,27 @@ export function formErrors(form: Schema, found: readonly Violation[]): FormError
   });
 }
 
+/** What is wrong with a part of an input that a program sends, which knows the field by its pointer. */
+export function inputFault({ mismatch, message }: Violation): string {
+  switch (mismatch?.keyword) {
+    case undefined:
+    case 'contains':
+      return message;
+    case 'anyOf':
+    case 'oneOf':
+      return 'fits none of the alternatives, or more than one';
+    // The pointer is that of the holder.
+    case 'required':
+      return `${JSON.stringify(mismatch.expected)} is missing`;
+    case 'false':
+      return 'is not allowed here';
+    case 'propertyNames':
+      return `has a field that is not allowed: ${choice(mismatch.expected)}`;
+    default:
+      return faultIn(mismatch, () => undefined);
+  }
+}
+
 function pathOf({ pointer, mismatch }: Violation): string[] {
   const path = pointerTokens(pointer);
   return mismatch?.keyword === 'required' ? [...path, String(mismatch.expected)] : path;

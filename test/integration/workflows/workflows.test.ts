@@ -448,3 +448,19 @@ test('a key "__proto__" is kept as data or refused by name, but never dropped', 
     { pointer: '/input_params', code: 'invalid_type', message: 'has to be an object' },
   ]);
 });
+
+test('an input that does not fit is refused in plain words, field by field', async () => {
+  const document = {
+    type: 'object',
+    required: ['name'],
+    properties: { id: { type: 'string' }, size: { maximum: 3 } },
+  };
+  const { id } = await create({ definition: { input: { schema: { document } }, ...simple } });
+  const run = await builder.post(`/workflows/${id}/run`, { input_params: { id: 1, size: 4 } });
+  expect([run.status, run.body.detail]).toEqual([422, "The input does not fit the workflow's input schema."]);
+  expect(run.body.errors.toSorted((a: any, b: any) => a.pointer.localeCompare(b.pointer))).toEqual([
+    { pointer: '/input_params', code: 'schema', message: '"name" is missing' },
+    { pointer: '/input_params/id', code: 'schema', message: 'must be text' },
+    { pointer: '/input_params/size', code: 'schema', message: 'must be at most 3' },
+  ]);
+});

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { violations } from '../../../../language/schema/validate-json.ts';
-import { formErrors } from '../../../../language/schema/form-errors.ts';
+import { formErrors, inputFault } from '../../../../language/schema/form-errors.ts';
 
 const form = {
   type: 'object',
@@ -114,4 +114,23 @@ test('a wrong format is named by an example', () => {
     'At in entry 1 of Days must have a format such as 22:00',
     'Site in entry 1 of Days must be a web address such as https://example.com',
   ]);
+});
+
+test('a fault in an input of the API is said of its pointer, in the same words', () => {
+  const schema = {
+    required: ['site'],
+    properties: { id: { type: 'string' }, size: { maximum: 3 }, kind: { anyOf: [{ const: 1 }] } },
+    additionalProperties: false,
+  };
+  const found = violations(schema, { id: 1, size: 4, kind: 2, other: true });
+  expect(found.map((one) => `${one.pointer}: ${inputFault(one)}`).toSorted()).toEqual([
+    '/id: must be text',
+    '/kind: fits none of the alternatives, or more than one',
+    '/kind: must be 1',
+    '/other: is not allowed here',
+    '/size: must be at most 3',
+    ': "site" is missing',
+  ]);
+  const unchecked = { pointer: '', message: 'Checking this takes too many steps.' };
+  expect(inputFault(unchecked)).toBe(unchecked.message);
 });
