@@ -307,6 +307,7 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   const delivered = (expected: number) =>
     until(
       async () => {
+        await click(page, 'Check again');
         return page.getByRole('row', { name: /delivered/ }).count();
       },
       (count) => count === expected,
