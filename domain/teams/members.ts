@@ -3,7 +3,7 @@ import { ROLES, type Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
-import { conflict, forbidden, invalid, notFound, type AppError } from '../errors.ts';
+import { conflict, invalid, notFound, type AppError } from '../errors.ts';
 import { handOver, lockTeamsOf } from './hand-over.ts';
 
 /**
@@ -187,7 +187,7 @@ async function heirOf(em: EntityManager, actor: Actor, teamId: string, userId: s
   );
   if (admin) return admin.user_id;
   if (actor.id !== userId) return actor.id;
-  throw forbidden('The team has no other admin who could take over what you own in it.', 'last_team_admin');
+  throw conflict('last_team_admin', 'The team has no other admin who could take over what you own in it.');
 }
 
 /** Administrators of the platform may leave a team without an admin. */
