@@ -66,7 +66,7 @@ async function postgres() {
 }
 
 async function temporal(dynamicConfig: Record<string, number | string>) {
-  const namespaces = dynamicConfig === smallSettings ? namespaceNames.slice(0, 5) : namespaceNames;
+  const namespaces = dynamicConfig === smallSettings ? namespaceNames.slice(0, 10) : namespaceNames;
   const start = (ports: Pick<TemporalOptions, 'port' | 'uiPort' | 'otherPorts'>) =>
     startTemporal({
       dataDir: join(folder, `${service}-data`),

@@ -115,7 +115,7 @@ async function upload(
 }
 
 /** The run of one invocation. */
-async function invoke(configuration: Record<string, unknown>, input: unknown = {}): Promise<any> {
+async function registered(configuration: Record<string, unknown>): Promise<string> {
   const agent = await builder.post('/agents', {
     name: `Files ${randomUUID()}`,
     type: 'api',
@@ -125,9 +125,14 @@ async function invoke(configuration: Record<string, unknown>, input: unknown = {
   });
   expect(agent.status).toBe(201);
   expect(agent.body.warnings ?? []).toEqual([]);
+  return agent.body.id;
+}
+
+async function invoke(configuration: Record<string, unknown>, input: unknown = {}): Promise<any> {
+  const agent = await registered(configuration);
   got = [];
   const headers = { prefer: 'wait=30' };
-  return endOf(builder, (await builder.post(`/agents/${agent.body.id}/invoke`, { input }, { headers })).body);
+  return endOf(builder, (await builder.post(`/agents/${agent}/invoke`, { input }, { headers })).body);
 }
 
 describe('a file for an agent is sent', () => {
@@ -270,12 +275,20 @@ describe('a file for an agent is sent', () => {
   test('only if the run may read it', async () => {
     const other = await platform.createUser({ roles: ['builder'] });
     const theirs = await upload(Buffer.from('secret'), 'text/plain', 'theirs.txt', other.token);
-    expect((await invoke({ endpoint: `${url}/take` }, { doc: theirs })).status).toBe('completed');
+    const call = async (configuration: Record<string, unknown>): Promise<any> => {
+      const agent = await registered({ endpoint: `${url}/take`, ...configuration });
+      const refused = await builder.post(`/agents/${agent}/invoke`, { input: { doc: theirs } });
+      expect([refused.status, refused.body.code]).toEqual([422, 'file_unavailable']);
+      // A run that has the reference from elsewhere.
+      got = [];
+      const input = { doc: theirs };
+      const run = await startRun(builder, { do: [{ read: agentTask(agent, { input }) }] });
+      return endOf(builder, run);
+    };
+    expect((await call({})).status).toBe('completed');
     expect(JSON.parse(got[0]!.body.toString())).toEqual({ doc: theirs });
     for (const files of ['body', 'multipart']) {
-      expect((await invoke({ endpoint: `${url}/take`, files }, { doc: theirs })).error).toMatchObject({
-        detail: expect.stringContaining('no file'),
-      });
+      expect((await call({ files })).error).toMatchObject({ detail: expect.stringContaining('no file') });
       expect(got).toEqual([]);
     }
   });
