@@ -8,7 +8,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import type { AuditChange } from '../audit/write.ts';
 import { handOver, lockTeamsOf } from './hand-over.ts';
-import { MAX_TEAMS_OF_USER } from './members.ts';
+import { MAX_TEAMS_OF_USER, OWN_ROLE } from './members.ts';
 
 /** Accounts whose memberships one statement follows. */
 const BATCH = 1_000;
@@ -134,15 +134,14 @@ async function followBatch(em: EntityManager, userIds: readonly string[]): Promi
 /** Their own role stays beside that of the groups. */
 async function join(em: EntityManager, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return;
-  const own = 'case when m.group_role is null then m.role else m.own_role end';
   await em.execute(
     `insert into team_member as m (team_id, user_id, role, group_role, added_by)
      select c.team_id, c.user_id, c.after, c.after, c.added_by
        from json_to_recordset(?::json) as c (team_id uuid, user_id uuid, after text, added_by uuid)
       order by c.team_id, c.user_id
      on conflict (team_id, user_id) do update
-       set own_role = ${own}, group_role = excluded.group_role,
-           role = (${ALL_ROLES})[greatest(${rank(`(${own})`)}, ${rank('excluded.group_role')})]`,
+       set own_role = ${OWN_ROLE}, group_role = excluded.group_role,
+           role = (${ALL_ROLES})[greatest(${rank(`(${OWN_ROLE})`)}, ${rank('excluded.group_role')})]`,
     [JSON.stringify(changes)],
   );
 }

@@ -30,7 +30,7 @@ export interface Member {
 }
 
 /** SQL: the role that the member `m` has without groups. */
-const OWN_ROLE = 'case when m.group_role is null then m.role else m.own_role end';
+export const OWN_ROLE = 'case when m.group_role is null then m.role else m.own_role end';
 const GROUPS_OF_MEMBER = `case when m.group_role is null then '[]'::json else (
   select coalesce(json_agg(json_build_object('group', g.group_name, 'role', g.role) order by g.group_name),
                   '[]')
