@@ -28,7 +28,7 @@ import { createMailer } from '../adapters/notify/smtp.ts';
 import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
 import { settleProcess } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
-import { createGateway } from '../temporal/gateway.ts';
+import { gatewayOf } from '../temporal/gateway.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
 import { createPayloadCodec } from '../temporal/payload-codec.ts';
@@ -80,14 +80,7 @@ const payloads = {
 const temporal = temporalSettings(env);
 const client = createTemporalClient(temporal, createDataConverter(payloads));
 const mailer = createMailer(env);
-const gateway = createGateway({
-  client,
-  taskQueue: env.TEMPORAL_TASK_QUEUE,
-  baseUrl: env.BASE_URL,
-  maxRunEvents: env.RUN_MAX_EVENTS,
-  shortCallMs: env.RUN_SHORT_CALL_MS,
-  processQueue: env.SANDBOX_TASK_QUEUE,
-});
+const gateway = gatewayOf(client, env);
 const app = createApp({
   orm,
   env,

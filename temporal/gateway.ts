@@ -1,6 +1,7 @@
 /** Implements the Temporal port with the SDK's client, for api and worker. */
 import { randomUUID } from 'node:crypto';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
+import type { ServerEnv } from '../config/env.ts';
 import type { CheckContainerInput, CheckedContainer } from '../contracts/activities.ts';
 import {
   CHECK_CONTAINER_WORKFLOW,
@@ -39,6 +40,24 @@ export interface GatewayOptions {
 }
 
 const CALL_TIMEOUT_MS = 5_000;
+
+/** The gateway of a process with these settings. */
+export function gatewayOf(
+  client: Client,
+  env: Pick<
+    ServerEnv,
+    'TEMPORAL_TASK_QUEUE' | 'BASE_URL' | 'RUN_MAX_EVENTS' | 'RUN_SHORT_CALL_MS' | 'SANDBOX_TASK_QUEUE'
+  >,
+): TemporalGateway {
+  return createGateway({
+    client,
+    taskQueue: env.TEMPORAL_TASK_QUEUE,
+    baseUrl: env.BASE_URL,
+    maxRunEvents: env.RUN_MAX_EVENTS,
+    shortCallMs: env.RUN_SHORT_CALL_MS,
+    processQueue: env.SANDBOX_TASK_QUEUE,
+  });
+}
 
 export function createGateway(options: GatewayOptions): TemporalGateway {
   const { client, taskQueue = TASK_QUEUE } = options;

@@ -20,7 +20,7 @@ import { createCallbackAddress } from '../domain/jobs/callback-token.ts';
 import { createFileLink } from '../domain/files/file-link.ts';
 import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
 import { runLimits } from '../domain/runs/limits.ts';
-import { createGateway } from '../temporal/gateway.ts';
+import { gatewayOf } from '../temporal/gateway.ts';
 import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
 import { BUCKETS, createAgentMeter } from './agent-meter.ts';
@@ -70,14 +70,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 
 const resources = await openResources(env, logger);
 const { orm, fork, files, settings, client, encryption, egress, installationId, endedCalls } = resources;
-const temporal = createGateway({
-  client,
-  taskQueue: env.TEMPORAL_TASK_QUEUE,
-  baseUrl: env.BASE_URL,
-  maxRunEvents: env.RUN_MAX_EVENTS,
-  shortCallMs: env.RUN_SHORT_CALL_MS,
-  processQueue: env.SANDBOX_TASK_QUEUE,
-});
+const temporal = gatewayOf(client, env);
 const adapters = createAdapters({ egress, mcpCommands: env.MCP_COMMANDS });
 const processes = processSettings(env);
 // Otherwise the sandbox workers have the engine (worker/sandbox.ts).

@@ -24,7 +24,7 @@ import { claimKeys } from '../domain/secrets/key-check.ts';
 import { noteKeyInUse } from '../domain/secrets/key-use.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
-import { createGateway } from '../temporal/gateway.ts';
+import { gatewayOf } from '../temporal/gateway.ts';
 import { createResealer } from '../temporal/payload-codec.ts';
 
 const DAY_MS = 86_400_000;
@@ -93,7 +93,7 @@ async function renewRuns(
   keyId: string,
   say: RotationOptions['say'],
 ): Promise<void> {
-  const temporal = createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL });
+  const temporal = gatewayOf(client, env);
   let asked = 0;
   for (;;) {
     const ids = await askToRenew(orm.em.fork(), keyId);

@@ -15,7 +15,7 @@ import { processSettings } from '../config/process-settings.ts';
 import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
 import { createWritePauseWatch } from '../domain/operations/write-pause.ts';
 import { runLimits } from '../domain/runs/limits.ts';
-import { createGateway } from '../temporal/gateway.ts';
+import { gatewayOf } from '../temporal/gateway.ts';
 import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
 import { connectNative, namespaceIsThere, persistently } from './connect.ts';
@@ -37,7 +37,7 @@ const resources = await openResources(env, logger);
 const { orm, fork, files, settings, client, egress, endedCalls } = resources;
 const processes = processSettings(env);
 const sandbox = createSandbox(processes.sandbox, resources.installationId);
-const temporal = createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL });
+const temporal = gatewayOf(client, env);
 const activities = createProcessActivities({
   orm,
   processes: createProcessRunner(egress, processes, sandbox),

@@ -11,7 +11,7 @@ import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
-import { createGateway } from '../temporal/gateway.ts';
+import { gatewayOf } from '../temporal/gateway.ts';
 import { makeCurrent, makeRamping, readVersions, runsStaying, type VersionState } from './deployment.ts';
 
 const USAGE = `usage:
@@ -68,7 +68,7 @@ async function moveRuns(env: ServerEnv, buildId: string): Promise<number> {
   const store = createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES });
   const converter = createDataConverter({ keys: env.ENCRYPTION_KEYS, store });
   const client = createTemporalClient(temporalSettings(env), converter);
-  const temporal = createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL });
+  const temporal = gatewayOf(client, env);
   let asked = 0;
   const send = async (signals: string[]): Promise<void> => {
     asked += signals.length;
