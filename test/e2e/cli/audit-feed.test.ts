@@ -13,6 +13,7 @@ import { SYSTEM_ORIGIN, writeAudit } from '../../../domain/audit/write.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { cliUser, type CliUser } from '../../support/cli.ts';
 import { until } from '../../support/platform.ts';
+import { sealAll } from '../../support/seals.ts';
 
 /** What a process may print again after it was killed. */
 const PAGE = 200;
@@ -106,22 +107,8 @@ function activity(writers: number): () => Promise<void> {
   return async () => {
     isOn = false;
     await Promise.all([...writing, sealing]);
-    await sealAll();
+    await sealAll(fork);
   };
-}
-
-async function sealAll(): Promise<void> {
-  await until(
-    async () => {
-      await sealAudit(fork);
-      const [row] = await fork().execute<{ open: boolean }[]>(
-        `select exists (select from audit_entry e where e.tx >= coalesce(
-                   (select to_tx from audit_seal order by no desc limit 1), '0')) as open`,
-      );
-      return row?.open;
-    },
-    (open) => open === false,
-  );
 }
 
 async function allIds(): Promise<string[]> {
@@ -132,7 +119,7 @@ async function allIds(): Promise<string[]> {
 }
 
 test('an export goes on after a cursor, and says the one to go on with', async () => {
-  await sealAll();
+  await sealAll(fork);
   const all = await cli.run(['audit', 'export', '--after', '0']);
   expect(all.exitCode).toBe(0);
   const lines = linesOf(all.stdout);
@@ -148,7 +135,7 @@ test('an export goes on after a cursor, and says the one to go on with', async (
 });
 
 test('an admin of a team exports and lists its entries only, by its name', async () => {
-  await sealAll();
+  await sealAll(fork);
   const feed = await teamCli.run(['audit', 'export', '--after', '0', '--team', 'payments']);
   expect(linesOf(feed.stdout).map(({ action }) => action)).toEqual(['createTeam', 'updateTeam']);
   const list = await teamCli.run(['audit', 'list', '--team', team, '--action', 'updateTeam', '-o', 'json']);
@@ -213,11 +200,11 @@ test('a follower that is killed loses nothing when it goes on, and repeats at mo
 });
 
 test('a follower waits for an API that restarts, and goes on', async () => {
-  await sealAll();
+  await sealAll(fork);
   const before = linesOf((await cli.run(['audit', 'export', '--after', '0'])).stdout).at(-1)!;
   const running = follower('--after', before.cursor);
   await writeAudit(fork(), SYSTEM_ORIGIN, { action: 'before the restart' });
-  await sealAll();
+  await sealAll(fork);
   const actions = (): string[] => linesOf(running.stdout()).map(({ action }) => action);
   await until(
     async () => actions(),
@@ -225,7 +212,7 @@ test('a follower waits for an API that restarts, and goes on', async () => {
   );
   leadTo(null);
   await writeAudit(fork(), SYSTEM_ORIGIN, { action: 'meanwhile' });
-  await sealAll();
+  await sealAll(fork);
   await until(
     async () => running.stderr(),
     (text) => text.includes('Trying again'),

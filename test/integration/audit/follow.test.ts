@@ -11,6 +11,7 @@ import { agentBody } from '../../support/agent-body.ts';
 import { patience, startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { explainAll, keepStatements } from '../../support/plans.ts';
 import { until } from '../../support/platform.ts';
+import { sealAll } from '../../support/seals.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
 const TEAM = '00000000-0000-7000-8000-000000000002';
@@ -40,20 +41,7 @@ describe('on a database', () => {
     followAudit(fork(), ROOT, filter, { after, limit });
   const actionsAfter = async (after: AuditPlace | null): Promise<string[]> =>
     (await follow(after)).entries.map(({ action }) => action);
-  /** Until all is sealed that was committed before; transactions of other tests hold seals back. */
-  const seal = async (): Promise<void> => {
-    await until(
-      async () => {
-        await sealAudit(fork);
-        const [row] = await fork().execute<{ open: boolean }[]>(
-          `select exists (select from audit_entry e where e.tx >= coalesce(
-                     (select to_tx from audit_seal order by no desc limit 1), '0')) as open`,
-        );
-        return row?.open;
-      },
-      (open) => open === false,
-    );
-  };
+  const seal = (): Promise<void> => sealAll(fork);
   /** Entries of so many days ago, with a seal of their own. */
   const oldSeal = async (daysAgo: number, ...actions: string[]): Promise<void> => {
     for (const action of actions)
