@@ -6,6 +6,7 @@ import { sealAudit } from '../../../domain/audit/seal.ts';
 import type { Client, TestApp, TestUser } from '../../support/app.ts';
 import { phone, wide } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
+import { until } from '../../support/platform.ts';
 
 let app: TestApp;
 let ada: TestUser;
@@ -133,7 +134,10 @@ inBrowser('people are suggested for the log by name, by keyboard and by mouse', 
   await expectFits(page, 'audit-suggested');
   await person.press('Enter');
   await page.waitForURL((url) => url.searchParams.get('actor_id') === id);
-  expect(await person.inputValue()).toBe('Grace Hopper');
+  await until(
+    () => person.inputValue(),
+    (shown) => shown === 'Grace Hopper',
+  );
   await suggestion.waitFor({ state: 'detached' });
   // Emptied, it narrows no more; an id is taken as it is.
   await person.fill('');

@@ -47,6 +47,8 @@ export async function searchPeople(text: string, limit: number, signal?: AbortSi
     query: { limit, ...(q === '' ? {} : { q }) },
     ...(signal === undefined ? {} : { signal }),
   });
+  // Who is chosen from them is shown by name at once.
+  remember(new Map(items.map((person) => [person.id, nameOf(person)])));
   return items;
 }
 
@@ -79,7 +81,7 @@ async function read(ids: readonly string[]): Promise<void> {
     });
     const found = new Map(ids.map((id) => [id, shortId(id)]));
     for (const person of items) found.set(person.id, nameOf(person));
-    names.value = new Map([...names.value, ...found]);
+    remember(found);
   } catch {
     setTimeout(() => {
       for (const id of ids) asked.delete(id);
@@ -87,6 +89,10 @@ async function read(ids: readonly string[]): Promise<void> {
       names.value = new Map(names.value);
     }, RETRY_MS);
   }
+}
+
+function remember(found: ReadonlyMap<string, string>): void {
+  names.value = new Map([...names.value, ...found]);
 }
 
 /** The end of an id tells it apart from others. */
