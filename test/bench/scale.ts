@@ -68,14 +68,22 @@ const [patient, hasty] = [
   await workflowOf('expires', { expires: '${ .after }' }),
 ];
 
+/** Starts that were answered 503 and sent again. */
+let refused = 0;
+
 /** Starts runs and waits until they wait. @returns how many a second */
 async function startWaiting(workflow: string, count: number, input: () => object): Promise<number> {
   const begun = performance.now();
   const [{ before } = { before: 0 }] = await openTasks();
   await perSecond(
     async () => {
-      const { status } = await client.post(`/workflows/${workflow}/run`, { input_params: input() });
-      if (status !== 201) throw new Error(`the run was refused: ${status}`);
+      const start = () => client.post(`/workflows/${workflow}/run`, { input_params: input() });
+      let answer = await start();
+      for (; answer.status === 503; answer = await start()) {
+        refused++;
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+      }
+      if (answer.status !== 201) throw new Error(`the run was refused: ${JSON.stringify(answer.body)}`);
     },
     count,
     AT_ONCE,
@@ -154,6 +162,7 @@ report(
 );
 report('decision → next step meanwhile: median, p99', spread(during));
 report('memory at the end', memory());
+report('starts refused with 503', String(refused));
 await Promise.all([api.kill(), worker.kill()]);
 agent.close();
 await platform.close();
