@@ -18,7 +18,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
@@ -141,6 +141,18 @@ test('the newest ones are kept, and what is nothing of this series is left alone
 });
 
 describe('after kill -9', () => {
+  let taken: string;
+  beforeAll(async () => {
+    place = mkdtempSync(join(root, 'taken-'));
+    taken = join(place, nameOf(await backUp({ keep: 1 })));
+  });
+  /** Puts a backup in the place, and an older one. @returns their names, the older one first */
+  function fill(): string[] {
+    const first = basename(taken);
+    cpSync(taken, join(place, first), { recursive: true });
+    return [olderBackup(first, 3), first];
+  }
+
   test.each([
     ['before writes pause', 'Writes pause'],
     ['while PostgreSQL is copied', 'PostgreSQL'],
@@ -148,41 +160,39 @@ describe('after kill -9', () => {
     ['while the backup is read again', 'Writes go on'],
     ['while earlier ones are removed', 'Removing'],
   ])('%s a whole backup is there, and the next one is taken', async (_when, line) => {
-    const first = nameOf(await backUp({ keep: 1 }));
-    const older = olderBackup(first, 3);
+    const before = fill();
     const { killed } = await backUp({ keep: 1 }, line);
     const isAtEnd = line === 'Removing';
     // The program may have come to its end before the signal.
     expect(killed || isAtEnd).toBe(true);
     const whole = complete();
-    expect(whole).toEqual(isAtEnd ? expect.any(Array) : [older, first]);
+    expect(whole).toEqual(isAtEnd ? expect.any(Array) : before);
     expect(whole.length).toBeGreaterThan(0);
     for (const name of whole) expect(await verify(name)).toMatchObject({ files: 2 });
 
-    // Nobody else is kept waiting for longer than the lease.
-    if (killed) {
-      const { error } = await backUp({ keep: 1 });
-      if (!isAtEnd) expect(error).toContain('A backup is already being taken');
-    }
     await forgetTheDead();
-    const next = await backUp({ keep: 1 });
-    expect(complete()).toEqual([nameOf(next)]);
-    await verify(nameOf(next));
+    const next = nameOf(await backUp({ keep: 1 }));
+    expect(complete()).toEqual([next]);
+    await verify(next);
+    // What was left is not taken for a backup.
+    expect(names()).toHaveLength(isAtEnd ? 1 : 2);
+  });
 
-    // What it left is not taken for a backup, and goes after a day.
-    const rest = names().filter((name) => name !== nameOf(next));
-    expect(rest.length).toBe(isAtEnd ? 0 : 1);
-    for (const name of rest) {
-      const mark = join(place, name, 'unfinished.json');
-      utimesSync(mark, new Date(Date.now() - 2 * DAY_MS), new Date(Date.now() - 2 * DAY_MS));
-    }
-    const last = await backUp({ keep: 1 });
-    expect(names()).toEqual([nameOf(last)]);
+  test('nobody else is kept waiting for longer than the lease, and what was left goes after a day', async () => {
+    fill();
+    expect((await backUp({ keep: 1 }, 'PostgreSQL')).killed).toBe(true);
+    expect((await backUp({ keep: 1 })).error).toContain('A backup is already being taken');
+    await forgetTheDead();
+    const [rest = ''] = names().filter((name) => !complete().includes(name));
+    const longAgo = new Date(Date.now() - 2 * DAY_MS);
+    utimesSync(join(place, rest, 'unfinished.json'), longAgo, longAgo);
+    expect(names()).toContain(rest);
+    const next = nameOf(await backUp({ keep: 1 }));
+    expect(names()).toEqual([next]);
   });
 
   test('of a removal, the next one ends it', async () => {
-    const first = nameOf(await backUp({ keep: 1 }));
-    const half = olderBackup(first, 3);
+    const [half = '', first] = fill();
     renameSync(join(place, half), join(place, `${half}.removed`));
     rmSync(join(place, `${half}.removed`, 'manifest.json'));
     const next = nameOf(await backUp({ keep: 2 }));
