@@ -2,6 +2,7 @@
 import { afterAll, expect } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
+import { Webhook } from 'standardwebhooks';
 
 import { recordedBackup } from '../../../domain/operations/backups.ts';
 import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
@@ -288,7 +289,7 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   await click(page, 'Create a webhook');
   await dialog.getByLabel('Address').fill(service.url);
   await dialog.getByRole('button', { name: 'Create' }).click();
-  await dialog.getByText('whsec_').waitFor();
+  const first = await dialog.locator('pre', { hasText: 'whsec_' }).innerText();
   await dialog.getByRole('button', { name: 'Close' }).click();
   await click(page, 'Change');
   await dialog.getByLabel('Event types').fill('*.faulted.v1');
@@ -316,6 +317,21 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   await click(page, 'Send again');
   await page.getByText('It is sent again.').waitFor();
   await delivered(2);
+  await page.getByRole('link', { name: 'All webhooks' }).click();
+  await click(page, 'Rotate');
+  await dialog.getByText('The current secret ends at once.').waitFor();
+  await dialog.getByRole('button', { name: 'Rotate' }).click();
+  const rotated = await dialog.locator('pre', { hasText: 'whsec_' }).innerText();
+  expect(rotated).not.toBe(first);
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await click(page, 'Send a test');
+  await page.getByRole('link', { name: 'Deliveries' }).click();
+  await delivered(3);
+  const sent = service.seen.findLast(({ headers }) => headers['webhook-id'] !== undefined);
+  const signed = (by: string) => () =>
+    new Webhook(by).verify(sent?.body ?? '', sent?.headers as Record<string, string>);
+  expect(signed(rotated)()).toMatchObject({ type: 'io.cadenza.webhook.test.v1' });
+  expect(signed(first)).toThrow('No matching signature');
 
   await page.getByRole('link', { name: 'Files' }).click();
   const content = { name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('otters') };

@@ -16,6 +16,7 @@ import { complain, tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { MoveHeld } from './move-held.tsx';
 import { Removal } from './removal.tsx';
+import { RotateWebhook } from './rotate-webhook.tsx';
 import { ShownOnce } from './shown-once.tsx';
 import { words } from './words.ts';
 
@@ -111,6 +112,7 @@ function Acts({ webhook, reload }: ActsProps) {
       {mayCallFor('testWebhook', webhook.team_id) && (
         <>
           <Change webhook={webhook} reload={reload} />
+          <RotateWebhook webhook={webhook} reload={reload} />
           <button
             type="button"
             onClick={() =>
