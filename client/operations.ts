@@ -3234,6 +3234,8 @@ export type UpdateEventSourceRequest = {
   description?: string | null;
   /** Gives it to a team, or with null to the caller. */
   team_id?: string | null;
+  /** Gives it to this person, with the secrets that it reads; for administrators. */
+  owner_id?: string;
 };
 export type UpdateFileRequest = {
   name?: string;
@@ -3259,6 +3261,8 @@ export type UpdateHookRequest = {
   active?: boolean;
   /** Gives it to a team, or with null to the caller, with the secrets that it names. */
   team_id?: string | null;
+  /** Gives it to this person, with the secrets that it reads; for administrators. */
+  owner_id?: string;
 };
 export type UpdateIssuerRequest = {
   /** Short name: in addresses, and before the names of its groups (`corp:finance`). It stays. */
@@ -3341,6 +3345,8 @@ export type UpdateWebhookRequest = {
   active?: boolean;
   /** Gives it to a team, or with null to the caller. */
   team_id?: string | null;
+  /** Gives it to this person, with the secrets that it reads; for administrators. */
+  owner_id?: string;
 };
 export type UpdateWorkflowRequest = {
   name?: string;

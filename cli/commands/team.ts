@@ -22,9 +22,6 @@ const PERSON = argument('USER', 'Id or username', 'person');
 const GROUP = argument('GROUP', 'Such as corp:finance: of the issuer corp; without a colon a local one');
 const KINDS = ['agent', 'workflow', 'file', 'webhook', 'hook', 'event-source'] as const;
 
-/** What admins give to another person. */
-const OF_PERSONS = ['agent', 'workflow', 'file'] as const;
-
 const teamView: View<Team> = {
   columns: [
     ['name', ({ name }) => name],
@@ -201,7 +198,7 @@ const removeGroup = command({
 const move = command({
   brief: 'Give a record to a team, without one to yourself, or as an admin to another person',
   details: 'Versions, revisions, runs and deliveries move along. The secrets that it reads are copied.',
-  flags: { owner: text(`The person who gets it, for admins: ${OF_PERSONS.join(', ')}`, 'USER') },
+  flags: { owner: text('The person who gets it, for admins', 'USER') },
   arguments: [
     argument('KIND', `One of ${KINDS.join(', ')}`),
     argument('RECORD', 'Id; of agents and workflows also the name'),
@@ -211,10 +208,8 @@ const move = command({
     const known = KINDS.find((one) => one === kind);
     if (known === undefined) throw usageError(`${kind} is none of ${KINDS.join(', ')}.`);
     if (owner !== undefined) {
-      const ofPerson = OF_PERSONS.find((one) => one === kind);
-      if (ofPerson === undefined) throw usageError(`--owner is for ${OF_PERSONS.join(', ')}.`);
       if (team !== undefined) throw usageError('Give a TEAM or --owner.');
-      await moveRecord(cli, ofPerson, given, { team_id: null, owner_id: await personId(cli, owner) });
+      await moveRecord(cli, known, given, { team_id: null, owner_id: await personId(cli, owner) });
       return cli.say(`The ${kind} is ${owner}'s now.`);
     }
     await moveRecord(cli, known, given, { team_id: team === undefined ? null : await teamId(cli, team) });

@@ -9,7 +9,7 @@ import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { holderOf, listedHolders, mayChange } from '../auth/ownership.ts';
 import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
-import { checkMove, giveTo } from '../teams/holding.ts';
+import { checkMove, giveTo, type Destination } from '../teams/holding.ts';
 import type { EventSender } from './inbound.ts';
 
 export interface EventSource {
@@ -149,25 +149,32 @@ export async function updateSource(
 }
 
 /**
- * Gives it, as `named`, to a team, or with null to the actor. @returns it, of its new holder
- * @throws 403, 409, 422
+ * Gives it, as `named`, to a team or a person. What only the person who has it could send, the person who
+ * gets it can. @returns it, of its new holder @throws 403, 409, 422
  */
 export async function moveSource(
   em: EntityManager,
   actor: Actor,
   source: EventSource,
-  { teamId, named }: { teamId: string | null; named: string },
+  { to, named }: { to: Destination; named: string },
 ): Promise<EventSource> {
   // First, so that nobody learns what a team that is not theirs has.
-  const team = await checkMove(em, actor, source, teamId);
+  const team = await checkMove(em, actor, source, to.team);
   const taken = await em.execute<object[]>('select from event_source where holder_id = ? and source = ?', [
-    team ?? actor.id,
+    team ?? to.owner ?? actor.id,
     named,
   ]);
   if (taken.length > 0) throw alreadyThere();
   // In one statement, as either holder may have another of the old or of the new name.
-  const moved = await giveTo(em, actor, 'event_source', source, team, { source: named });
-  return { ...source, source: named, owner_id: moved.owner_id, team_id: moved.team_id };
+  const moved = await giveTo(em, actor, 'event_source', source, team, { owner: to.owner, source: named });
+  const isOwners = to.owner !== undefined && source.team_id === null && source.user_id === source.owner_id;
+  return {
+    ...source,
+    source: named,
+    user_id: isOwners ? moved.owner_id : source.user_id,
+    owner_id: moved.owner_id,
+    team_id: moved.team_id,
+  };
 }
 
 export async function deleteSource(em: EntityManager, { id }: EventSource): Promise<void> {

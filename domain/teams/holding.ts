@@ -90,13 +90,15 @@ export interface Destination {
 
 /**
  * Where a request moves the object to, by its `team_id` and `owner_id`; null if it stays where it is. Only
- * administrators give it to another person, because that person gets its secrets. @throws 403, 422
+ * administrators give it to another person, because that person gets its secrets. `role`: what the person
+ * needs to make one. @throws 403, 422
  */
 export async function destinationOf(
   em: EntityManager,
   actor: Actor,
   object: Held,
   { team_id: team, owner_id: owner }: { team_id?: string | null | undefined; owner_id?: string | undefined },
+  role: Role = 'builder',
 ): Promise<Destination | null> {
   // A whole record that is sent back names the owner that it has.
   const leavesTeam = team === null && Boolean(object.team_id) && isAdmin(actor);
@@ -112,7 +114,7 @@ export async function destinationOf(
     [owner],
   );
   if (!person) throw refusedOwner('unknown_user', 'is not an active user');
-  if (!hasRole(person, 'builder')) throw refusedOwner('cannot_own', 'needs the role builder for it');
+  if (!hasRole(person, role)) throw refusedOwner('cannot_own', `needs the role ${role} for it`);
   return { team: null, owner };
 }
 

@@ -16,14 +16,14 @@ import {
   type SourceFields,
 } from '../../../domain/events/sources.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
-import { moveNote, teamFor } from '../../../domain/teams/holding.ts';
+import { destinationOf, moveNote, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
-import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { idParams, newOwner, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
 const tags = ['events'];
 
@@ -145,6 +145,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
         .partial()
         .extend({
           team_id: uuid.nullish().meta({ description: 'Gives it to a team, or with null to the caller.' }),
+          owner_id: newOwner,
         }),
       record: sourceRecord,
       consumes: ['application/json', 'application/merge-patch+json'],
@@ -156,16 +157,14 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
         checkIfMatch(c.ctx, tagOf(before));
         const { body } = c;
         if (body.source !== undefined) checkForeignSource(body.source, deps.env.BASE_URL);
-        const { team_id: team } = body;
-        const isMoved = team !== undefined && team !== before.team_id;
+        const to = await destinationOf(c.em, c.actor, before, body);
+        const isMoved = to !== null;
         const source = body.source ?? before.source;
-        const held = isMoved
-          ? await moveSource(c.em, c.actor, before, { teamId: team, named: source })
-          : before;
+        const held = isMoved ? await moveSource(c.em, c.actor, before, { to, named: source }) : before;
         await updateSource(c.em, held, {
           source,
           client_id: body.client_id === undefined ? before.client_id : body.client_id,
-          user_id: body.user_id === undefined ? before.user_id : body.user_id,
+          user_id: body.user_id === undefined ? held.user_id : body.user_id,
           shared_with: body.shared_with ?? before.shared_with,
           description: body.description === undefined ? before.description : body.description,
         });

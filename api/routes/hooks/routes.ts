@@ -23,7 +23,7 @@ import {
 } from '../../../domain/hooks/service.ts';
 import { checkSecretLimit } from '../../../domain/limits.ts';
 import { secretName } from '../../../domain/secrets/service.ts';
-import { moveNote, teamFor } from '../../../domain/teams/holding.ts';
+import { destinationOf, moveNote, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
@@ -37,7 +37,7 @@ import {
 } from '../../middleware/body.ts';
 import { byId, readPage } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
-import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { idParams, newOwner, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
 const tags = ['inbound webhooks'];
 const DEFAULT_TOLERANCE_SECONDS = 300;
@@ -199,6 +199,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
         team_id: uuid.nullish().meta({
           description: 'Gives it to a team, or with null to the caller, with the secrets that it names.',
         }),
+        owner_id: newOwner,
       }),
       record: hookRecord,
       consumes: ['application/json', 'application/merge-patch+json'],
@@ -208,10 +209,10 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
         const before = await getHook(c.em, c.actor, c.params.id, { lock: true });
         checkIfMatch(c.ctx, tagOf(before));
         const fields = changedFields(before, c.body);
-        const { team_id: team } = c.body;
-        const isMoved = team !== undefined && team !== before.team_id;
+        const to = await destinationOf(c.em, c.actor, before, c.body);
+        const isMoved = to !== null;
         const held = isMoved
-          ? await moveHook(c.em, deps.encryption, c.actor, { hook: before, fields, team })
+          ? await moveHook(c.em, deps.encryption, c.actor, { hook: before, fields, to })
           : before;
         const context = { em: c.em, encryption: deps.encryption, baseUrl };
         await updateHook(context, c.actor, held, fields, { isMoved });

@@ -20,7 +20,7 @@ import {
 } from '../../../domain/webhooks/service.ts';
 import { checkQuota } from '../../../domain/quotas/check.ts';
 import { isSecret } from '../../../domain/webhooks/signature.ts';
-import { moveNote, moveObject, teamFor } from '../../../domain/teams/holding.ts';
+import { destinationOf, moveNote, moveObject, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
@@ -32,6 +32,7 @@ import {
   httpUrl,
   idParams,
   instant,
+  newOwner,
   pageQuery,
   text,
   uuid,
@@ -181,6 +182,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         secret: secret.optional(),
         active: z.boolean().optional(),
         team_id: uuid.nullish().meta({ description: 'Gives it to a team, or with null to the caller.' }),
+        owner_id: newOwner,
       }),
       record: webhookRecord,
       responses: { 200: webhookRecord },
@@ -189,10 +191,11 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         checkUnlimited(c);
         const webhook = await getWebhook(c.em, c.actor, c.params.id, { lock: true });
         checkIfMatch(c.ctx, tagOf(presentWebhook(webhook)));
-        const { types: wanted, team_id: team, ...changes } = c.body;
+        const { types: wanted, team_id, owner_id, ...changes } = c.body;
         if (changes.url !== undefined) await deps.deliveryAddresses.check(changes.url);
-        if (team !== undefined && team !== webhook.team_id) {
-          const moved = await moveObject(c.em, c.actor, 'delivery_target', webhook, { team });
+        const to = await destinationOf(c.em, c.actor, webhook, { team_id, owner_id }, 'approver');
+        if (to !== null) {
+          const moved = await moveObject(c.em, c.actor, 'delivery_target', webhook, to);
           c.audit.note(moveNote(webhook, moved));
           await checkQuota(c.em, deps.env, 'webhooks', moved.holder_id, { isMoved: true });
         }

@@ -415,8 +415,8 @@ test('what moves to a team is printed, and a flag without effect is refused at o
   expect(back.json()).toMatchObject({ id: body.id, team_id: null });
   const given = await admin.run(['team', 'move', 'workflow', body.id, '--owner', username, '--jq', '.id']);
   expect([given.exitCode, given.stderr]).toEqual([0, expect.stringContaining(`${username}'s now`)]);
-  const kind = await admin.run(['team', 'move', 'webhook', body.id, '--owner', username]);
-  expect([kind.exitCode, kind.stderr]).toEqual([2, expect.stringContaining('agent, workflow, file')]);
+  const both = await admin.run(['team', 'move', 'workflow', body.id, 'movers', '--owner', username]);
+  expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining('TEAM or --owner')]);
   const receivers = [
     ['webhook', '/webhooks', { url: 'https://mover.example.com' }],
     ['event-source', '/event-sources', { source: '/mover' }],
@@ -425,6 +425,12 @@ test('what moves to a team is printed, and a flag without effect is refused at o
     const { id } = (await builder.post(path, fields)).body;
     const given = await cli.run(['team', 'move', kind, id, 'movers', '--jq', '.team_id != null']);
     expect([given.exitCode, given.stdout]).toEqual([0, 'true\n']);
+    const person = await admin.run(['team', 'move', kind, id, '--owner', username, '--jq', '.team_id']);
+    expect([person.exitCode, person.stdout, person.stderr]).toEqual([
+      0,
+      'null\n',
+      expect.stringContaining(`The ${kind} is ${username}'s now.`),
+    ]);
     expect((await builder.delete(`${path}/${id}`)).status).toBe(204);
   }
   const refused = await cli.run(['workflow', 'delete', 'mover', '--yes', '--jq', '.id']);

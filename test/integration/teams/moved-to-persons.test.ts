@@ -1,4 +1,5 @@
-/** Administrators give one agent, workflow or file to another person (docs/teams.md#moving). */
+/** Administrators give one thing to another person (docs/teams.md#moving). */
+import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Role } from '../../../contracts/roles.ts';
@@ -136,4 +137,167 @@ test('another secret of the same name is not overwritten', async () => {
   const refused = await admin.patch(`/agents/${id}`, { owner_id: taker.user.id });
   expect(refused.body).toMatchObject({ status: 409, code: 'secret_names_taken', secrets: ['KEY'] });
   expect(done(await giver.client.get(`/agents/${id}`)).owner_id).toBe(giver.user.id);
+});
+
+const KEY = 'a signing key of the giver';
+
+async function newHook(by: Person, name = 'PUSH_KEY', value = KEY): Promise<{ id: string; url: string }> {
+  done(await by.client.put(`/secrets/${name}`, { value }));
+  return done(await by.client.post('/hooks', { name: 'Pushes', scheme: 'github', secret: name }));
+}
+
+const callHook = (id: string, key: string): Promise<Reply> => {
+  const body = '{"zen": "quiet"}';
+  return app.anonymous.post(`/hooks/${id}`, body, {
+    headers: {
+      'content-type': 'application/json',
+      'x-github-event': 'push',
+      'x-github-delivery': `${id}-${key}`,
+      'x-hub-signature-256': `sha256=${createHmac('sha256', key).update(body).digest('hex')}`,
+    },
+  });
+};
+
+/** What moves, by its path, with the operation that moves it. */
+const KINDS = {
+  '/agents': {
+    operation: 'updateAgent',
+    make: async ({ client }) => (await publishedAgent(client, {})).id,
+  },
+  '/workflows': {
+    operation: 'updateWorkflow',
+    make: async ({ client }) => (await createdWorkflow(client, { do: [{ a: { set: { b: 1 } } }] })).id,
+  },
+  '/files': { operation: 'updateFile', make: async (by) => (await upload(by)).id },
+  '/webhooks': {
+    operation: 'updateWebhook',
+    make: async ({ client }) => done(await client.post('/webhooks', { url: 'https://a.example.com' })).id,
+  },
+  '/hooks': { operation: 'updateHook', make: async (by) => (await newHook(by)).id },
+  '/event-sources': {
+    operation: 'updateEventSource',
+    make: async ({ client }) => done(await client.post('/event-sources', { source: '/matrix' })).id,
+  },
+} satisfies Record<string, { operation: string; make: (by: Person) => Promise<string> }>;
+
+test.each(Object.entries(KINDS))('%s: who gives it to a person, also out of a team', async (kind, one) => {
+  const [owner, lead, builder, stranger, next] = [
+    await person(),
+    await person(),
+    await person(),
+    await person(),
+    await person(),
+  ];
+  const name = `matrix-of-${kind.slice(1)}`;
+  const team = done(await admin.post('/teams', { name, admin: lead.user.id })).id;
+  for (const { user } of [owner, builder])
+    done(await lead.client.put(`/teams/${team}/members/${user.id}`, { role: 'builder' }));
+  const id = await one.make(owner);
+  const path = `${kind}/${id}`;
+  const statusOf = async ({ client }: Pick<Person, 'client'>) =>
+    (await client.patch(path, { owner_id: next.user.id })).status;
+  expect([await statusOf(owner), await statusOf(stranger), await statusOf(next)]).toEqual([403, 404, 404]);
+  done(await owner.client.patch(path, { team_id: team }));
+  expect([
+    await statusOf(owner),
+    await statusOf(lead),
+    await statusOf(builder),
+    await statusOf(stranger),
+    (await app.anonymous.patch(path, { owner_id: next.user.id })).status,
+  ]).toEqual([403, 403, 403, 404, 401]);
+  const given = done(await admin.patch(path, { owner_id: next.user.id }));
+  expect(given).toMatchObject({ id, owner_id: next.user.id, team_id: null });
+  for (const [{ client }, status] of [
+    [owner, 404],
+    [lead, 404],
+    [builder, 404],
+    [next, 200],
+  ] as const)
+    expect((await client.get(path)).status).toBe(status);
+  const [entry] = done(await admin.get(`/audit?object_id=${id}&action=${one.operation}`));
+  expect(entry.changes).toMatchObject({
+    owner_id: { old: owner.user.id, new: next.user.id },
+    team_id: { old: team, new: null },
+  });
+});
+
+test('an approver can get a webhook, which needs no more, but no inbound webhook or event source', async () => {
+  const approver = await person(['approver']);
+  for (const [kind, status] of [
+    ['/webhooks', 200],
+    ['/hooks', 422],
+    ['/event-sources', 422],
+  ] as const) {
+    const id = await KINDS[kind].make(giver);
+    const reply = await admin.patch(`${kind}/${id}`, { owner_id: approver.user.id });
+    expect([kind, reply.status]).toEqual([kind, status]);
+    if (status === 422) expect(reply.body.errors).toMatchObject([{ code: 'cannot_own' }]);
+    else expect(reply.body.owner_id).toBe(approver.user.id);
+  }
+  const viewer = await person(['viewer']);
+  const refused = await admin.patch(`/webhooks/${await KINDS['/webhooks'].make(giver)}`, {
+    owner_id: viewer.user.id,
+  });
+  expect(refused.body.errors).toMatchObject([{ pointer: '/owner_id', code: 'cannot_own' }]);
+});
+
+test('an inbound webhook goes on with its address and a copy of its secret', async () => {
+  const next = await person();
+  const { id, url } = await newHook(giver);
+  const moved = done(await admin.patch(`/hooks/${id}`, { owner_id: next.user.id }));
+  expect(moved).toMatchObject({ url, secret: 'PUSH_KEY', owner_id: next.user.id });
+  done(await giver.client.delete('/secrets/PUSH_KEY'));
+  expect((await callHook(id, KEY)).status).toBe(202);
+  expect(done(await next.client.get('/events/received'))).toMatchObject([{ owner_id: next.user.id }]);
+});
+
+test('an inbound webhook never reads a secret that the new owner has by chance', async () => {
+  const next = await person();
+  done(await next.client.put('/secrets/CHANCE_KEY', { value: 'a key of the next one alone' }));
+  const { id } = await newHook(giver, 'CHANCE_KEY');
+  const path = `/hooks/${id}`;
+  const taken = await admin.patch(path, { owner_id: next.user.id });
+  expect(taken.body).toMatchObject({ code: 'secret_names_taken', secrets: ['CHANCE_KEY'] });
+  done(await giver.client.delete('/secrets/CHANCE_KEY'));
+  const gone = await admin.patch(path, { owner_id: next.user.id });
+  expect(gone.body).toMatchObject({ status: 409, code: 'secret_gone', secrets: ['CHANCE_KEY'] });
+  expect(done(await giver.client.get(path)).owner_id).toBe(giver.user.id);
+});
+
+test('what only the owner could send, only the new owner can; what they have already stays', async () => {
+  const next = await person();
+  const source = async (by: Person, more: object): Promise<string> =>
+    done(await by.client.post('/event-sources', { source: '/till', ...more })).id;
+  const path = `/event-sources/${await source(giver, { user_id: giver.user.id })}`;
+  const other = await source(next, {});
+  const refused = await admin.patch(path, { owner_id: next.user.id });
+  expect(refused).toMatchObject({ status: 409, body: { code: 'source_exists' } });
+  done(await next.client.delete(`/event-sources/${other}`));
+  expect(done(await admin.patch(path, { owner_id: next.user.id }))).toMatchObject({
+    owner_id: next.user.id,
+    user_id: next.user.id,
+  });
+  const { client_id } = done(await giver.client.post('/users/me/clients', { name: 'till' }));
+  const bound = `/event-sources/${await source(giver, { source: '/till/2', client_id })}`;
+  const stays = await admin.patch(bound, { owner_id: next.user.id });
+  expect(stays).toMatchObject({ status: 422, body: { errors: [{ pointer: '/client_id' }] } });
+  const freed = done(await admin.patch(bound, { owner_id: next.user.id, client_id: null }));
+  expect(freed).toMatchObject({ owner_id: next.user.id, client_id: null });
+});
+
+test("the new owner's quotas count", async () => {
+  const next = await person();
+  for (const [kind, quota] of [
+    ['/webhooks', 'webhooks'],
+    ['/hooks', 'inbound_webhooks'],
+    ['/event-sources', 'event_sources'],
+  ] as const) {
+    const { make } = KINDS[kind];
+    const [first, second] = [await make(await person()), await make(await person())];
+    done(await admin.patch(`/users/${next.user.id}`, { quotas: { [quota]: 1 } }));
+    done(await admin.patch(`${kind}/${first}`, { owner_id: next.user.id }));
+    if (kind === '/event-sources') done(await admin.patch(`${kind}/${first}`, { source: '/matrix/1' }));
+    const refused = await admin.patch(`${kind}/${second}`, { owner_id: next.user.id });
+    expect([kind, refused.status, refused.body]).toMatchObject([kind, 409, { quota, scope: 'user' }]);
+  }
 });
