@@ -1,9 +1,9 @@
-/** Giving records to a team and back, in a real browser. */
+/** Giving records to a team and back, and to other persons, in a real browser. */
 import { expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 
 import type { Client, TestApp, TestUser } from '../../support/app.ts';
-import { consoleTestsWithoutTemporal } from '../../support/console.ts';
+import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
 
 let app: TestApp;
 let ada: TestUser;
@@ -77,4 +77,84 @@ inBrowser('who knows no team has nowhere to move anything', async () => {
   const row = page.getByRole('row', { name: 'https://hooks.example.com/2' });
   await row.getByRole('button', { name: 'Turn off' }).waitFor();
   expect(await row.getByRole('button', { name: 'Move', exact: true }).count()).toBe(0);
+});
+
+inBrowser('an admin gives each thing to another person, after reading what that means', async () => {
+  const administrator = await app.createUser({ username: 'root', roles: ['admin'] });
+  const asRoot = await app.as(administrator);
+  const taker = await app.createUser({ username: 'taker', roles: ['builder'] });
+  await app.createUser({ username: 'onlooker', roles: ['viewer'] });
+  await asRoot.put('/secrets/PUSH_KEY', { value: 'not-to-be-shown-anywhere' });
+  const made = async (by: Client, path: string, body: unknown, options = {}): Promise<string> => {
+    const reply = await by.post(path, body, options);
+    expect([path, reply.status, reply.body.detail]).toEqual([path, 201, undefined]);
+    return reply.body.id;
+  };
+  const agent = await made(asAda, '/agents', {
+    name: 'rater',
+    type: 'api',
+    version: '1.0.0',
+    visibility: 'private',
+    configuration: { endpoint: 'https://scores.example.com' },
+  });
+  const definition = { do: [{ first: { set: { a: 1 } } }] };
+  const workflow = await made(asAda, '/workflows', { name: 'refund', definition });
+  const file = await made(asAda, '/files?name=notes.txt', 'otters', {
+    headers: { 'content-type': 'text/plain' },
+  });
+  const webhook = await made(asAda, '/webhooks', { url: 'https://hooks.example.com/3' });
+  // Admins see these of others only by the teams that have them.
+  const hook = await made(asRoot, '/hooks', { name: 'Pushes', scheme: 'github', secret: 'PUSH_KEY' });
+  const source = await made(asRoot, '/event-sources', { source: '/sensor' });
+
+  const { page, complaints, open } = await visit(administrator);
+  const records = [
+    ['rater', `/agents/${agent}`, `/agents/${agent}`, 'All its versions go along.'],
+    ['refund', `/workflows/${workflow}`, `/workflows/${workflow}`, 'runs stay with who started them'],
+    ['notes.txt', '/settings/files', `/files/${file}/metadata`, 'Its content and its links go along.'],
+    ['https://hooks.example.com/3', '/settings/webhooks', `/webhooks/${webhook}`, 'look at the address'],
+    ['Pushes', '/settings/events', `/hooks/${hook}`, 'who gets copies of the secrets'],
+    ['/sensor', '/settings/events', `/event-sources/${source}`, 'With whom it is shared stays.'],
+  ] as const;
+  const giving = async (name: string, screen: string) => {
+    await open(screen);
+    const place = screen.startsWith('/settings') ? page.getByRole('row', { name }) : page;
+    await place.getByRole('button', { name: 'Give to …' }).click();
+    const dialog = page.getByRole('dialog', { name: `Give ${name} to another person` });
+    await dialog.getByText('Only an admin can give it back.').waitFor();
+    return { dialog, give: dialog.getByRole('button', { name: 'Give', exact: true }) };
+  };
+  const [name, screen, path] = records[3];
+  const { dialog, give } = await giving(name, screen);
+  await expectFits(page, 'give');
+  await dialog.getByLabel('To').fill('nobody');
+  await give.click();
+  await dialog.getByText('There is no user nobody.').waitFor();
+  await dialog.getByLabel('To').fill('onlooker');
+  await give.click();
+  await dialog.getByText('needs the role approver for it').waitFor();
+  await dialog.getByLabel('To').and(dialog.locator('[aria-invalid=true]')).waitFor();
+  expect((await asAda.get(path)).body.owner_id).toBe(ada.id);
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+
+  for (const [called, where, at, meaning] of records) {
+    const opened = await giving(called, where);
+    await opened.dialog.getByText(meaning).waitFor();
+    await opened.dialog.getByLabel('To').fill('taker');
+    await opened.give.click();
+    await page.getByText(`${called} belongs to taker now.`).waitFor();
+    expect([at, (await asRoot.get(at)).body]).toMatchObject([at, { team_id: null, owner_id: taker.id }]);
+  }
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('who is no admin gives nothing to other persons', async () => {
+  const heidi = await app.createUser({ username: 'heidi', roles: ['builder'] });
+  const made = await (await app.as(heidi)).post('/webhooks', { url: 'https://hooks.example.com/4' });
+  expect(made.status).toBe(201);
+  const { page, open } = await visit(heidi);
+  await open('/settings/webhooks');
+  const row = page.getByRole('row', { name: 'https://hooks.example.com/4' });
+  await row.getByRole('button', { name: 'Rotate' }).waitFor();
+  expect(await row.getByRole('button', { name: 'Give to …' }).count()).toBe(0);
 });

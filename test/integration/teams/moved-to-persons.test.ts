@@ -221,7 +221,7 @@ test.each(Object.entries(KINDS))('%s: who gives it to a person, also out of a te
   });
 });
 
-test('an approver can get a webhook, which needs no more, but no inbound webhook or event source', async () => {
+test('an approver can get a webhook, but no inbound webhook or event source', async () => {
   const approver = await person(['approver']);
   for (const [kind, status] of [
     ['/webhooks', 200],

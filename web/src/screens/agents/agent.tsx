@@ -16,7 +16,8 @@ import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { hasTeams, teamName } from '../../data/teams.ts';
+import { teamName } from '../../data/teams.ts';
+import type { NewHolder } from '../../ui/move/holder.ts';
 import { Move } from '../../ui/move/move.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { When } from '../../ui/when.tsx';
@@ -113,11 +114,11 @@ function Loaded({ agent }: { agent: Agent }) {
 }
 
 function MoveAgent({ agent: { id, name, team_id, can } }: { agent: Agent }) {
-  const move = async (team: string | null) => {
-    await client.call('updateAgent', { path: { id }, body: { team_id: team } });
+  const move = async (to: NewHolder) => {
+    await client.call('updateAgent', { path: { id }, body: to });
     await refreshAgent(id);
   };
-  return can.includes('move') && hasTeams() ? <Move name={name} team={team_id} onMove={move} /> : null;
+  return can.includes('move') ? <Move kind="agent" name={name} team={team_id} onMove={move} /> : null;
 }
 
 function Publish({ agent: { id } }: { agent: Agent }) {

@@ -15,6 +15,7 @@ import { usePages } from '../../data/record-pages.ts';
 import { mayCallFor } from '../../data/teams.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
+import type { NewHolder } from '../../ui/move/holder.ts';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
@@ -195,7 +196,7 @@ function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promis
       <button type="button" onClick={() => act({ active: !hook.active })}>
         {hook.active ? words.turnOff : words.turnOn}
       </button>
-      <MoveHeld by="updateHook" name={hook.name} record={hook} onMove={(to) => change({ team_id: to })} />
+      <MoveHeld by="updateHook" kind="hook" name={hook.name} record={hook} onMove={(to) => change(to)} />
       <Removal
         title={words.deleteHook}
         text={words.deleteHookText(hook.name)}
@@ -254,8 +255,8 @@ function sourceColumns(
   remove: (id: string) => Promise<void>,
   reload: () => Promise<void>,
 ): Column<EventSource>[] {
-  const move = async (id: string, to: string | null) => {
-    await client.call('updateEventSource', { path: { id }, body: { team_id: to } });
+  const move = async (id: string, to: NewHolder) => {
+    await client.call('updateEventSource', { path: { id }, body: to });
     await reload();
   };
   const { source, from, shared } = words.sourceColumns;
@@ -280,6 +281,7 @@ function sourceColumns(
             <SourceEdit id={record.id} onSaved={reload} />
             <MoveHeld
               by="updateEventSource"
+              kind="source"
               name={record.source}
               record={record}
               onMove={(to) => move(record.id, to)}

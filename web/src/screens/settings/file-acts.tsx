@@ -77,7 +77,7 @@ export function FileActs({ file, reload }: Props) {
           link.value = { [words.linkUntil(exactTime(until))]: url };
         }}
       />
-      <MoveHeld by="updateFile" name={name} record={file} onMove={(to) => change({ team_id: to })} />
+      <MoveHeld by="updateFile" kind="file" name={name} record={file} onMove={(to) => change(to)} />
       <Removal
         title={settingsWords.deleteFile(name)}
         text={settingsWords.deleteFileText}

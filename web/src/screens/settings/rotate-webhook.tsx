@@ -4,8 +4,9 @@ import { useSignal } from '@preact/signals';
 import type { Webhook } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { Removal } from './removal.tsx';
+import { words } from './rotate-words.ts';
 import { ShownOnce } from './shown-once.tsx';
-import { words } from './words.ts';
+import { words as settingsWords } from './words.ts';
 
 /** Standard Webhooks want 24 to 64. */
 const SECRET_BYTES = 32;
@@ -20,13 +21,13 @@ export function RotateWebhook({ webhook: { id, url }, reload }: Props) {
   return (
     <>
       <Removal
-        title={words.rotateWebhook}
-        text={words.rotateWebhookText(url)}
+        title={words.title}
+        text={words.text(url)}
         act={words.rotate}
         onAct={async () => {
           const made = newSigningSecret();
           await client.call('updateWebhook', { path: { id }, body: { secret: made } });
-          secret.value = { [words.signingSecret]: made };
+          secret.value = { [settingsWords.signingSecret]: made };
           await reload();
         }}
       />

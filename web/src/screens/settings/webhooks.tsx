@@ -137,10 +137,11 @@ function Acts({ webhook, reload }: ActsProps) {
           </button>
           <MoveHeld
             by="updateWebhook"
+            kind="webhook"
             name={webhook.url}
             record={webhook}
             onMove={async (to) => {
-              await client.call('updateWebhook', { path, body: { team_id: to } });
+              await client.call('updateWebhook', { path, body: to });
               await reload();
             }}
           />

@@ -112,11 +112,6 @@ export const words = {
   tested: 'A test event is on its way.',
   deliveries: 'Deliveries',
   editWebhook: 'Change the webhook',
-  rotate: 'Rotate',
-  rotateWebhook: 'Rotate the signing secret?',
-  rotateWebhookText: (url: string) =>
-    `What is sent to ${url} is signed with a new secret from now on, also deliveries that are tried again. ` +
-    'The current secret ends at once.',
   deleteWebhook: 'Delete this webhook?',
   deleteWebhookText: (url: string) => `${url} gets no more events, and the log of deliveries is deleted.`,
   signingSecret: 'Signing secret',

@@ -21,7 +21,7 @@ import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { StartForm } from '../../ui/start-form/start-form.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { hasTeams, teamName } from '../../data/teams.ts';
+import { teamName } from '../../data/teams.ts';
 import { useTitle } from '../../ui/title.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
@@ -151,13 +151,14 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
         )}
         <MoreActions workflow={workflow} />
         <HistoryLink id={workflow.id} team={workflow.team_id} />
-        {workflow.can.includes('move') && hasTeams() && (
+        {workflow.can.includes('move') && (
           <Move
+            kind="workflow"
             name={workflow.name}
             team={workflow.team_id}
-            onMove={async (team) => {
+            onMove={async (to) => {
               const path = { id: workflow.id };
-              const saved = await client.call('updateWorkflow', { path, body: { team_id: team } });
+              const saved = await client.call('updateWorkflow', { path, body: to });
               cache.setQueryData(['workflow', workflow.id], saved);
             }}
           />

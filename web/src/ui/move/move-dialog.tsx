@@ -4,13 +4,13 @@ import { Dialog } from '../dialog.tsx';
 import { RecordForm } from '../record-form.tsx';
 import { tell } from '../toasts.tsx';
 import { words } from './dialog-words.ts';
+import type { NewHolder } from './holder.ts';
 
 interface Props {
   name: string;
   team: string | null;
   teams: readonly Team[];
-  /** @param to the id of a team, or null for the user */
-  onMove: (to: string | null) => Promise<void>;
+  onMove: (to: NewHolder) => Promise<void>;
   onClose: () => void;
 }
 
@@ -22,7 +22,7 @@ export function MoveDialog({ name, team, teams, onMove, onClose }: Props) {
     ...teams.map(({ id, name: called }) => ({ const: id, title: called })),
   ];
   const send = async (to: string) => {
-    await onMove(to === ME ? null : to);
+    await onMove({ team_id: to === ME ? null : to });
     tell(words.moved(name, options.find((option) => option.const === to)?.title ?? ''));
     onClose();
   };

@@ -1,1 +1,1 @@
-export const words = { move: 'Move' };
+export const words = { move: 'Move', give: 'Give to …' };
