@@ -9,14 +9,13 @@ import {
   accessibilityProblems,
   buildConsole,
   consoleFolder,
-  keepPicture,
   launchChromium,
   noChromium,
   phone,
-  sidewaysScroll,
   visitConsole,
   wide,
 } from '../../support/chromium.ts';
+import { expectFits, type Screen } from '../../support/console.ts';
 import { startMailServer, type MailServer } from '../../support/mail-server.ts';
 import { testUnless } from '../../support/outside.ts';
 
@@ -146,24 +145,50 @@ inBrowser('somebody who has forgotten the password gets a link; the second facto
   await close();
 });
 
-inBrowser('the page is accessible and fits, on a desk and on a phone, light and dark', async () => {
+inBrowser('what leads to a password is accessible and fits, on a desk and on a phone', async () => {
   const body = { username: 'edsger', email: 'edsger@example.com', roles: ['viewer'], password: PASSWORD };
   expect((await admin.post('/users', body)).status).toBe(201);
   await app.anonymous.post('/auth/password-requests', { name: 'edsger' });
-  const link = new URL(await lastLink('edsger'));
-  for (const viewport of [wide, phone])
-    for (const dark of [false, true]) {
-      const { page, open, close } = await visitConsole(browser, app, null, { viewport, dark });
-      for (const [path, ready, name] of [
-        ['/password', 'Send the link', 'password-ask'],
-        [`/password${link.hash}`, 'Choose and log in', 'password-choose'],
-      ] as const) {
-        await page.goto('about:blank');
-        await open(path);
-        await page.getByRole('button', { name: ready }).waitFor();
-        await keepPicture(page, `${name}-${viewport.width}${dark ? '-dark' : ''}`);
-        expect([await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([[], 0]);
-      }
-      await close();
+  const forgotten = new URL(await lastLink('edsger')).hash;
+  const invited = { username: 'ines', email: 'ines@example.com', roles: ['viewer'], password: null };
+  const { id } = (await admin.post('/users', invited)).body;
+  const invite = async () => {
+    expect((await admin.post(`/users/${id}/invitation`)).status).toBeLessThan(300);
+    return new URL(await lastLink('ines')).hash;
+  };
+  const [over, invitation] = [await invite(), await invite()];
+  expect(invitation).not.toBe(over);
+
+  const asks = async (page: Page) => {
+    await page.getByLabel('Username or e-mail').fill('nobody-of-that-name');
+    await click(page, 'Send the link');
+  };
+  const screens: readonly Screen[] = [
+    ['log-in-forgotten', '/', 'Forgotten your password?'],
+    ['password-ask', '/password', 'You get a mail with a link'],
+    ['password-asked', '/password', 'If there is such an account', asks],
+    ['password-choose', `/password${forgotten}`, 'A new password for edsger.'],
+    [
+      'password-refused',
+      `/password${forgotten}`,
+      'The password must have at least 12 characters.',
+      (page) => choose(page, 'short'),
+    ],
+    ['password-invited', `/password${invitation}`, 'Your account is ines.'],
+    ['password-over', `/password${over}`, 'The link is over'],
+    ['password-not-whole', '/password#not-whole', 'This link is not complete.'],
+  ];
+  for (const viewport of [wide, phone]) {
+    const { page, open, close } = await visitConsole(browser, app, null, { viewport });
+    for (const [name, path, ready, act] of screens) {
+      // Addresses that differ behind the `#` alone would not load the page anew.
+      await page.goto('about:blank');
+      await open(path);
+      await act?.(page);
+      await page.getByText(ready).waitFor();
+      expect([name, await page.locator('h1').count()]).toEqual([name, 1]);
+      await expectFits(page, `${name}-${viewport.width}`);
     }
+    await close();
+  }
 });

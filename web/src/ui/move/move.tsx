@@ -1,4 +1,4 @@
-/** Opens the dialogs that give a record to one of the user's teams or to the user, and for admins to others. */
+/** Opens the dialogs that give a record to one of the user's teams, to the user, and for admins to others. */
 import { useSignal } from '@preact/signals';
 
 import type { Team } from '../../../../client/index.ts';
