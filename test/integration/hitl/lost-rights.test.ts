@@ -8,15 +8,15 @@ import { findTask, mayActOnTask } from '../../../domain/hitl/human-task.ts';
 import { findRecipients, kindFor, noticePrincipals } from '../../../domain/notifications/recipients.ts';
 import { lockRun } from '../../../domain/runs/events.ts';
 import type { Role } from '../../../contracts/roles.ts';
-import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
+import { createPerson, type Person } from '../../support/people.ts';
 import { until } from '../../support/platform.ts';
 
 let app: TestApp;
 let admin: Client;
 let runId: string;
 let team: string;
-let count = 0;
 
 beforeAll(async () => {
   app = await startTestApp();
@@ -27,16 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-interface Person {
-  user: TestUser;
-  client: Client;
-}
-
-async function person(roles: Role[] = ['approver'], groups: string[] = []): Promise<Person> {
-  count += 1;
-  const user = await app.createUser({ username: `one-${count}`, roles, groups });
-  return { user, client: await app.as(user) };
-}
+const person = (roles?: Role[], groups?: string[]): Promise<Person> => createPerson(app, roles, groups);
 
 const join = (who: Person): Promise<unknown> =>
   admin.put(`/teams/${team}/members/${who.user.id}`, { role: 'approver' });

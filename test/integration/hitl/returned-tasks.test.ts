@@ -7,13 +7,13 @@ import { expandNotices } from '../../../domain/notifications/expand.ts';
 import { returnTasks } from '../../../domain/notifications/return-tasks.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
+import { createPerson, type Person } from '../../support/people.ts';
 import { explainAll, keepStatements } from '../../support/plans.ts';
 
 let app: TestApp;
 let admin: Client;
 let boss: TestUser;
 let runId: string;
-let count = 0;
 
 beforeAll(async () => {
   app = await startTestApp();
@@ -23,16 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-interface Person {
-  user: TestUser;
-  client: Client;
-}
-
-async function person(roles: Role[] = ['approver'], groups: string[] = []): Promise<Person> {
-  count += 1;
-  const user = await app.createUser({ username: `leaver-${count}`, roles, groups });
-  return { user, client: await app.as(user) };
-}
+const person = (roles?: Role[], groups?: string[]): Promise<Person> => createPerson(app, roles, groups);
 
 const sql = <T>(text: string, values: unknown[] = []): Promise<T[]> =>
   app.orm.em.fork().execute<T[]>(text, values);
