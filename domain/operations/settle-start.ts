@@ -63,7 +63,7 @@ const LONGEST_PAUSE_MS = 15_000;
  * the last two is unavailable; in that case they are verified later, in the background.
  */
 async function settleStart(options: SettleOptions): Promise<void> {
-  const { fork, files, keys, shared, temporal, logger, refuse } = options;
+  const { fork, files, shared, temporal, logger, refuse } = options;
   if (!(await files.ping()))
     logger.error(
       { store: files.place },
@@ -76,16 +76,19 @@ async function settleStart(options: SettleOptions): Promise<void> {
     reported.add(what);
     return false;
   };
+  /** What is not asked again while something else is away. */
+  const verified = { database: false, store: !shared };
   const attempt = async (): Promise<boolean> => {
     try {
-      if (!isMigrated(await readMigrationState((sql) => fork().execute(sql))))
-        return report('schema', () =>
-          logger.warn('the schema is not that of this release yet: waiting for npm run migrate'),
-        );
-      await claimKeys(fork(), keys);
-      const [current] = keys;
-      if (current !== undefined) await noteKeyInUse(fork(), current.id);
-      if (shared) await claimFileStore(fork(), files);
+      if (!verified.database) {
+        if (!(await verifyDatabase(options)))
+          return report('schema', () =>
+            logger.warn('the schema is not that of this release yet: waiting for npm run migrate'),
+          );
+        verified.database = true;
+      }
+      if (!verified.store) await claimFileStore(fork(), files);
+      verified.store = true;
       // Whether it can be reached is said elsewhere. Until it is verified, no run is taken for lost.
       const namespaceId = await Promise.race([
         temporal.namespaceId().catch(() => null),
@@ -103,24 +106,38 @@ async function settleStart(options: SettleOptions): Promise<void> {
         void verifyLater();
         return true;
       }
-      if (isMissingDatabase(error))
-        return report('missing', () =>
-          logger.error(
-            'the database that DATABASE_URL names does not exist: create it and migrate (npm run migrate)',
-          ),
-        );
-      return report('unavailable', () =>
-        logger.warn(
-          { err: error },
-          'the database is unavailable: its keys and its file store cannot be verified yet',
-        ),
-      );
+      const what = isMissingDatabase(error) ? 'missing' : 'unavailable';
+      return report(what, () => sayUnavailable(logger, error));
     }
   };
   const verifyLater = async (): Promise<void> => {
     await sleep(LONGEST_PAUSE_MS, undefined, { ref: false });
-    await settleStart(options);
+    await untilSettled();
   };
-  for (let pauseMs = PAUSE_MS; !(await attempt()); pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS))
-    await sleep(pauseMs);
+  const untilSettled = async (): Promise<void> => {
+    for (let pauseMs = PAUSE_MS; !(await attempt()); pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS))
+      await sleep(pauseMs);
+  };
+  await untilSettled();
+}
+
+/** @returns false if the schema is not that of this release @throws MissingKeys, WrongKeys */
+async function verifyDatabase({ fork, keys }: SettleOptions): Promise<boolean> {
+  if (!isMigrated(await readMigrationState((sql) => fork().execute(sql)))) return false;
+  await claimKeys(fork(), keys);
+  const [current] = keys;
+  if (current !== undefined) await noteKeyInUse(fork(), current.id);
+  return true;
+}
+
+function sayUnavailable(logger: Logger, error: unknown): void {
+  if (isMissingDatabase(error))
+    logger.error(
+      'the database that DATABASE_URL names does not exist: create it and migrate (npm run migrate)',
+    );
+  else
+    logger.warn(
+      { err: error },
+      'the database is unavailable: its keys and its file store cannot be verified yet',
+    );
 }

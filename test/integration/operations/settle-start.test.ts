@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 /** @returns what it says, how often it has looked, and whether it has settled */
-function settle(url: string) {
+function settle(url: string, namespaceId = temporal.namespaceId) {
   const orm = createOrm({ url });
   orms.push(orm);
   const said: string[] = [];
@@ -42,7 +42,7 @@ function settle(url: string) {
     state.looks += 1;
     return orm.em.fork();
   };
-  state.settled = settleProcess({ fork, files, temporal, logger }, env).then(() => {
+  state.settled = settleProcess({ fork, files, temporal: { namespaceId }, logger }, env).then(() => {
     state.isSettled = true;
   });
   return state;
@@ -65,6 +65,25 @@ test('an empty schema and that of an earlier release are waited for, and said on
   await migrate(database.url);
   await start.settled;
   expect(start.said).toEqual(['the schema is not that of this release yet: waiting for npm run migrate']);
+});
+
+test('what was verified is not asked again while only Temporal is away', async () => {
+  let asked = 0;
+  const start = settle(database.url, async () => {
+    asked += 1;
+    if (asked < 2) throw new Error('Temporal is away');
+    return 'the first';
+  });
+  await start.settled;
+  const before = start.looks;
+  await until(
+    async () => start.looks,
+    (looks) => looks > before,
+  );
+  expect(asked).toBe(2);
+  // Nothing but the namespace is compared.
+  expect(start.looks).toBe(before + 1);
+  expect(start.said).toEqual([]);
 });
 
 test('a database that does not exist is named as such once, and waited for', async () => {
