@@ -9,6 +9,7 @@ import type { AgentLimits } from '../contracts/agent-limits.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { LOG_TEXT } from '../contracts/log-texts.ts';
 import { EVENT, type NewRunEvent } from '../contracts/run-events.ts';
+import { patiently } from '../db/patiently.ts';
 import { standardErrorName } from '../contracts/dsl-error.ts';
 import type { PinnedAgent, Usage } from '../domain/ports.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
@@ -307,7 +308,10 @@ export class AgentGate {
   }
 
   async #price(model: string | undefined): Promise<CallPrice> {
-    const book = await this.#deps.prices.book(this.#rules?.pricesVersion ?? 0);
+    const { cancellationSignal: signal } = Context.current();
+    const version = this.#rules?.pricesVersion ?? 0;
+    // Mostly after the call.
+    const book = await patiently(() => this.#deps.prices.book(version), { signal });
     return priceOf(this.#agent?.configuration ?? {}, model, { book, at: this.#began });
   }
 

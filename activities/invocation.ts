@@ -10,6 +10,7 @@ import { holdsLargeAnswer } from '../adapters/egress/answer-memory.ts';
 import { FAILURE, type InvocationRef, type Invoked, type WithBatch } from '../contracts/activities.ts';
 import { invocationKey } from '../contracts/invocation-key.ts';
 import { Fault, fault } from '../contracts/fault.ts';
+import { patiently } from '../db/patiently.ts';
 import type { CallProgress } from '../domain/ports.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { endTreeOverLimits } from '../domain/runs/end-tree.ts';
@@ -121,9 +122,7 @@ async function callOrRecall(
       invocation.gate?.passOn();
       return result;
     }
-    // First: who finds the outcome after a kill does not come here again.
-    await invocation.gate?.passToRun();
-    await keepResult(deps, mine, input, invocation, result);
+    await keepResult(deps, mine, input, invocation, { result, signal: call.signal });
     await release(deps, row, invocation);
     await unawaited(deps, row, invocation);
     await invocation.gate?.leave(mine, null, false);
@@ -132,7 +131,7 @@ async function callOrRecall(
     if (error instanceof Fault && mine) await invocation.gate?.note(error);
     const failure = failureOf(call, error, 'The invocation');
     if (mine && error instanceof Fault && !call.signal.aborted) {
-      await keepFault(deps, mine, input, invocation, error);
+      await keepFault(deps, mine, input, invocation, { error, signal: call.signal });
       await release(deps, row, invocation);
     }
     const isRepeated = isStopping(call) || (await isGivenUp(deps, row.runId, call));
@@ -273,14 +272,17 @@ async function keepResult(
   { runId, key, claim }: ClaimedRow,
   input: InvocationInput,
   invocation: Invocation,
-  result: Invoked,
+  { result, signal }: { result: Invoked; signal: AbortSignal },
 ): Promise<void> {
   const { gate } = invocation;
+  // First: who finds the outcome after a kill does not come here again.
+  await patiently(async () => gate?.passToRun(), { signal });
   const isRepeatable = invocation.idempotent() && !invocation.stored && !gate?.holds;
   if (isRepeatable && !holdsLargeAnswer())
     return outcomes.add(runId, { key, ended: { result }, required: isInTask(input), claim });
-  if (!(await finishInvocation(orm.em.fork(), runId, key, result, await gate?.spent(null), claim)))
-    throw new Error(NOT_STORED);
+  const store = async () =>
+    finishInvocation(orm.em.fork(), runId, key, result, await gate?.spent(null), claim);
+  if (!(await patiently(store, { signal }))) throw new Error(NOT_STORED);
 }
 
 async function keepFault(
@@ -288,13 +290,13 @@ async function keepFault(
   { runId, key, claim }: ClaimedRow,
   input: InvocationInput,
   { gate }: Invocation,
-  fault: Fault,
+  { error: fault, signal }: { error: Fault; signal: AbortSignal },
 ): Promise<void> {
   const { error } = fault;
   if (isInTask(input) && !gate?.holds)
     return outcomes.add(runId, { key, ended: { error }, required: true, claim });
-  if (!(await failInvocation(orm.em.fork(), runId, key, error, await gate?.spent(fault), claim)))
-    throw new Error(NOT_STORED);
+  const store = async () => failInvocation(orm.em.fork(), runId, key, error, await gate?.spent(fault), claim);
+  if (!(await patiently(store, { signal }))) throw new Error(NOT_STORED);
 }
 
 /** Whether the run's workflow task waits for the call: it is short, and was not handed over. */

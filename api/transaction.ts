@@ -1,6 +1,6 @@
 import type { EntityManager } from '../db/orm.ts';
+import { databaseCode } from '../db/unavailable.ts';
 import { AppError } from '../domain/errors.ts';
-import { databaseCode } from './middleware/errors.ts';
 
 /**
  * Runs work in its own transaction. Retries after a serialization failure or deadlock, which is safe because

@@ -1,7 +1,7 @@
 /**
  * Notices that PostgreSQL takes what it is sent and does not answer: it is frozen, or a network swallows its
- * packets. Without it, each statement of a request would wait for its own timeout, one after the other. With
- * it all of them fail at once, and so does what comes later, until the server answers again.
+ * packets. Without it, each statement of a request or an activity would wait for its own timeout, one after the
+ * other. With it all of them fail at once, and so does what comes later, until the server answers again.
  */
 import pg from 'pg';
 
@@ -13,10 +13,6 @@ const LOOK_MS = 500;
 /** Between two questions while the server does not answer. */
 const AGAIN_MS = 1_000;
 
-interface WatchedPool {
-  readonly waitingCount: number;
-}
-
 interface WatchedClient {
   query(...args: unknown[]): unknown;
   end(): Promise<void>;
@@ -27,15 +23,17 @@ interface AnswerWatchOptions {
   logger?: { warn(message: string): void } | undefined;
 }
 
+/** A statement that waits for its answer, or what waits for a connection. */
+interface Wait {
+  since: number;
+  fail(): void;
+}
+
 /** Of one pool. */
 export class AnswerWatch {
   readonly #options: AnswerWatchOptions;
   readonly #timer: NodeJS.Timeout;
-  /** Statements that wait for their answer. */
-  readonly #waiting = new Set<{ client: WatchedClient; since: number }>();
-  #pool: WatchedPool | null = null;
-  /** Since when somebody has been waiting for a connection, without a break. */
-  #queueSince: number | null = null;
+  readonly #waiting = new Set<Wait>();
   #askNextAt = 0;
   #isAsking = false;
   #silentSince: number | null = null;
@@ -46,27 +44,47 @@ export class AnswerWatch {
     this.#timer.unref();
   }
 
-  watchPool(pool: WatchedPool): void {
-    this.#pool = pool;
-  }
-
   watchClient(client: WatchedClient): void {
     const query = client.query.bind(client);
     client.query = (...args) => {
       const result = query(...args);
       if (!(result instanceof Promise)) return result;
-      const entry = { client, since: performance.now() };
-      this.#waiting.add(entry);
-      const forget = (): void => void this.#waiting.delete(entry);
-      result.then(forget, forget);
+      // With a statement under way this closes the connection, without waiting for the server.
+      const done = this.#begin(() => void client.end().catch(() => undefined));
+      result.then(done, done);
       return result;
     };
   }
 
-  /** What everybody gets while the server does not answer; null: it does. */
-  refusal(): Error | null {
-    // The beginning is that of the driver's own errors of lost connections.
-    return this.#silentSince === null ? null : new Error('Connection terminated: PostgreSQL is silent');
+  /**
+   * Waits for a connection, but not for one that cannot be made. `giveBack` gets a connection that comes when
+   * nobody waits for it any more.
+   */
+  async connecting<T>(connect: () => Promise<T>, giveBack: (late: T) => void): Promise<T> {
+    if (this.#silentSince !== null) throw silent();
+    const refused = Promise.withResolvers<never>();
+    let isRefused = false;
+    const done = this.#begin(() => {
+      isRefused = true;
+      refused.reject(silent());
+    });
+    const connected = connect();
+    connected.then(
+      (client) => isRefused && giveBack(client),
+      () => undefined,
+    );
+    try {
+      return await Promise.race([connected, refused.promise]);
+    } finally {
+      done();
+    }
+  }
+
+  /** @returns ends the wait */
+  #begin(fail: () => void): () => void {
+    const wait = { since: performance.now(), fail };
+    this.#waiting.add(wait);
+    return () => void this.#waiting.delete(wait);
   }
 
   stop(): void {
@@ -75,10 +93,10 @@ export class AnswerWatch {
 
   #look(): void {
     const now = performance.now();
-    this.#queueSince = (this.#pool?.waitingCount ?? 0) > 0 ? (this.#queueSince ?? now) : null;
-    const oldest = Math.min(this.#queueSince ?? now, ...[...this.#waiting].map(({ since }) => since));
+    // In the order in which they began.
+    const [oldest] = this.#waiting;
     if (this.#isAsking || now < this.#askNextAt) return;
-    if (this.#silentSince === null && now - oldest < SUSPICIOUS_MS) return;
+    if (this.#silentSince === null && now - (oldest?.since ?? now) < SUSPICIOUS_MS) return;
     this.#isAsking = true;
     void answers(this.#options.url).then((isAnswered) => {
       this.#isAsking = false;
@@ -98,11 +116,16 @@ export class AnswerWatch {
       return;
     }
     if (this.#silentSince === null)
-      logger?.warn('PostgreSQL does not answer; requests are refused meanwhile');
+      logger?.warn('PostgreSQL does not answer; what needs it fails at once meanwhile');
     this.#silentSince ??= now;
-    // With a statement under way this closes the connection, without waiting for the server.
-    for (const { client } of this.#waiting) client.end().catch(() => undefined);
+    for (const wait of this.#waiting) wait.fail();
   }
+}
+
+/** What everybody gets while the server does not answer. */
+function silent(): Error {
+  // The beginning is that of the driver's own errors of lost connections.
+  return new Error('Connection terminated: PostgreSQL is silent');
 }
 
 /** @returns whether the server reacts in time, by whatever: a refusal is an answer, too */

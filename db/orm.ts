@@ -100,13 +100,17 @@ export function createOrm(options: OrmOptions): Orm {
 
 /** Nobody waits for a connection that cannot be made. */
 function failWhileSilent(pool: Pool, answers: AnswerWatch): void {
-  answers.watchPool(pool);
   const connect = pool.connect.bind(pool);
   pool.connect = ((...[callback]: [ConnectCallback?]) => {
-    const refusal = answers.refusal();
-    if (refusal === null) return callback === undefined ? connect() : connect(callback);
-    if (callback === undefined) return Promise.reject(refusal);
-    callback(refusal, undefined, () => undefined);
+    const client = answers.connecting(
+      () => connect(),
+      (late) => late.release(),
+    );
+    if (callback === undefined) return client;
+    client.then(
+      (found) => callback(undefined, found, (destroy) => found.release(destroy)),
+      (error: Error) => callback(error, undefined, () => undefined),
+    );
     // The driver's type has one signature for both ways to call it.
   }) as typeof pool.connect;
 }

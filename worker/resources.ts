@@ -22,6 +22,7 @@ export async function openResources(env: ServerEnv, logger: Logger) {
     logger,
     poolSize: env.DATABASE_POOL_SIZE,
     connectionTimeoutMs: 30_000,
+    watchesAnswers: true,
   });
   const fork = () => orm.em.fork();
   const settings = temporalSettings(env);

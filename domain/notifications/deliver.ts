@@ -4,6 +4,7 @@
  * with the same `Message-ID`.
  */
 import type { EntityManager, Orm } from '../../db/orm.ts';
+import { patiently } from '../../db/patiently.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { pauseMs, type RetryPolicy } from '../delivery/retry.ts';
 import type { DeliverySender, Mailer, SendOutcome } from '../ports.ts';
@@ -36,13 +37,14 @@ export async function deliverNotifications(
     options.heartbeat();
     options.signal.throwIfAborted();
     const leaseMs = deps.retry.timeoutMs + LEASE_MARGIN_MS;
-    if (await deliverAccountMail(deps, shard, leaseMs)) continue;
+    const patience = { signal: options.signal, heartbeat: () => options.heartbeat() };
+    if (await deliverAccountMail(deps, shard, leaseMs, patience)) continue;
     const claimed = await deps.orm.em.fork().transactional((em) => claim(em, shard, leaseMs));
     if (claimed.length === 0) return { sent, wait_ms: await waitMs(deps.orm.em.fork(), shard) };
     const items = await deps.orm.em.fork().transactional((em) => readItems(em, claimed));
     const outcome = items.length === 0 ? null : await send(deps, claimed, items, options.signal);
     const kept = new Set(items.map(({ delivery }) => delivery.id));
-    await deps.orm.em.fork().transactional(async (em) => {
+    const done = async (em: EntityManager): Promise<void> => {
       await drop(
         em,
         claimed.filter(({ id }) => !kept.has(id)),
@@ -54,7 +56,8 @@ export async function deliverNotifications(
           claimed.filter(({ id }) => kept.has(id)),
           outcome,
         );
-    });
+    };
+    await patiently(() => deps.orm.em.fork().transactional(done), patience);
   }
   return { sent: options.max, wait_ms: 0 };
 }
@@ -169,13 +172,14 @@ async function record(
     ageMs: Math.max(first.age_ms, 0),
     askedMs: outcome.sent ? null : (outcome.retryAfterMs ?? null),
   });
-  await em.execute(
+  const recorded = await em.execute<object[]>(
     `update notification_delivery d
         set status = case when o.is_over then ?::text else d.status end, error = ?,
             due_at = clock_timestamp() + ? * interval '1 millisecond',
             done_at = case when o.is_over then clock_timestamp() end
        from (select id, id = any(?::uuid[]) as is_over from unnest(?::uuid[]) as id) o
-      where d.id = o.id and d.status = 'pending'`,
+      where d.id = o.id and d.status = 'pending'
+     returning d.id`,
     [
       outcome.sent ? 'sent' : 'failed',
       outcome.sent ? null : outcome.error.slice(0, 1_000),
@@ -184,7 +188,8 @@ async function record(
       arrayLiteral(rows.map(({ id }) => id)),
     ],
   );
-  if (first.channel_id !== null && over.length > 0)
+  // Without a row it has been recorded, though the answer to that was lost.
+  if (first.channel_id !== null && over.length > 0 && recorded.length > 0)
     await em.execute(
       `update notification_channel
           set failures = case when ? then 0 else failures + 1 end, last_error = ?,

@@ -1,13 +1,17 @@
 /**
- * PostgreSQL takes what it is sent and does not answer: the api says so within seconds, and goes on by
- * itself. What it has accepted is neither lost nor repeated.
+ * PostgreSQL takes what it is sent and does not answer: api and worker notice within seconds, and go on by
+ * themselves. What was accepted, or has happened outside, is neither lost nor repeated.
  */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { createClient, type Client, type Reply } from '../support/app.ts';
-import { humanTask } from '../support/definitions.ts';
+import { createOrm } from '../../db/orm.ts';
+import { registeredAgent } from '../support/agent-body.ts';
+import { createClient, startTestApp, type Client, type Reply } from '../support/app.ts';
+import { agentTask, humanTask } from '../support/definitions.ts';
 import { freeze } from '../support/freeze.ts';
+import { startServer } from '../support/http-server.ts';
 import { allowedMs } from '../support/machine.ts';
 import { startTestPlatform, until } from '../support/platform.ts';
 import { quickStart, startProgram } from '../support/programs.ts';
@@ -118,6 +122,77 @@ describe('npm start', () => {
       expect((await client.get(audited)).body).toHaveLength(1);
     }
   });
+
+  test('a worker notices too, and what was called or sent meanwhile is stored, not repeated', async () => {
+    const gate = Promise.withResolvers<void>();
+    const server = await startServer(async (_request, response) => {
+      await gate.promise;
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok": true}');
+    });
+    const configuration = { endpoint: `${server.url}/agent`, retry: { idempotent: false } };
+    await registeredAgent(client, { name: 'once', configuration });
+    const definition = { do: [{ a: agentTask('once', { input: {} }) }] };
+    const workflow = await client.post('/workflows', { name: 'calls', definition });
+    const webhook = await client.post('/webhooks', { url: `${server.url}/webhook`, types: ['none'] });
+    expect((await client.post(`/webhooks/${webhook.body.id}/test`)).status).toBe(202);
+    const run = await client.post(`/workflows/${workflow.body.id}/run`, { input_params: {} });
+    await until(
+      async () => server.seen.length,
+      (count) => count === 2,
+    );
+    const log = () => readFileSync(join(folder.dataDir, 'worker.log'), 'utf8');
+    const before = log().length;
+    const goOn = freeze([folder.pidOf('PostgreSQL')]);
+    try {
+      const begun = performance.now();
+      gate.resolve();
+      await eventually(async () => expect(log().slice(before)).toContain('PostgreSQL does not answer'));
+      expect(performance.now() - begun).toBeLessThan(allowedMs(NOTICED_MS));
+    } finally {
+      goOn();
+    }
+    const { body } = await until(
+      () => client.get(`/runs/${run.body.id}`),
+      (reply) => reply.body.status !== 'running' && reply.status === 200,
+    );
+    expect([body.status, body.error, body.output]).toEqual(['completed', null, { ok: true }]);
+    const deliveries = await until(
+      () => client.get(`/webhooks/${webhook.body.id}/deliveries`),
+      (reply) => reply.body[0]?.status === 'delivered',
+    );
+    expect(deliveries.body[0].attempts).toBe(1);
+    expect(server.seen.map(({ path }) => path).toSorted()).toEqual(['/agent', '/webhook']);
+    await server.close();
+  });
+});
+
+test('nobody waits for a connection to a server that does not answer, and the pool goes on later', async () => {
+  const app = await startTestApp();
+  const database = new URL(app.databaseUrl);
+  const { hostname: host, port } = database;
+  const link = await startLink(() => ({ host, port: Number(port) }));
+  database.host = `127.0.0.1:${link.port}`;
+  // As workers have it.
+  const options = { poolSize: 2, connectionTimeoutMs: 30_000, watchesAnswers: true };
+  const orm = createOrm({ url: database.href, ...options });
+  const ask = () => orm.em.fork().execute('select 1 as one');
+  try {
+    link.set({ kind: 'silent' });
+    const begun = performance.now();
+    // Two connect, and three wait for them.
+    for (const { status } of await Promise.allSettled(Array.from({ length: 5 }, ask)))
+      expect(status).toBe('rejected');
+    expect(performance.now() - begun).toBeLessThan(allowedMs(NOTICED_MS));
+    link.set({ kind: 'open' });
+    await eventually(async () => expect(await ask()).toEqual([{ one: 1 }]));
+    // All connections that came late were given back.
+    expect(await Promise.all(Array.from({ length: 5 }, ask))).toHaveLength(5);
+  } finally {
+    link.set({ kind: 'open' });
+    await orm.close(true);
+    await link.close();
+    await app.close();
+  }
 });
 
 test('a network that swallows what goes to PostgreSQL is noticed, too, by a copy that was idle', async () => {

@@ -2,9 +2,10 @@
 import { connect, createServer, type Server, type Socket, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { databaseCode, toAppError } from '../../../api/middleware/errors.ts';
+import { toAppError } from '../../../api/middleware/errors.ts';
 import { createRunEventWatcher } from '../../../db/run-event-watcher.ts';
 import { createOrm } from '../../../db/orm.ts';
+import { databaseCode } from '../../../db/unavailable.ts';
 import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
 
 let direct: TestApp;
