@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { DeliveryActivities } from '../contracts/activities.ts';
 import { deliverDue } from '../domain/delivery/deliver.ts';
+import { DeliveryPlaces } from '../domain/delivery/places.ts';
 import { STANDARD_RETRY } from '../domain/delivery/retry.ts';
 import { deliverNotifications } from '../domain/notifications/deliver.ts';
 import { readShardTarget } from '../domain/notifications/shards.ts';
@@ -15,6 +16,7 @@ export function deliveryActivities({ orm, deliveries, notifications }: ActivityD
     kinds: deliveries.kinds,
     sender: deliveries.sender,
     retry: deliveries.retry ?? STANDARD_RETRY,
+    places: new DeliveryPlaces(),
   };
   return {
     deliverNext(targetId) {

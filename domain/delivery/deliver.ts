@@ -3,11 +3,13 @@
  * is a row, so a crash at most repeats one message, with the same id.
  */
 import type { EntityManager, Orm } from '../../db/orm.ts';
+import { patiently } from '../../db/patiently.ts';
 import type { DeliverySender } from '../ports.ts';
 import { inSpan, SpanKind } from '../../tracing/context.ts';
 import { contextOfRun } from '../../tracing/run-context.ts';
 import type { Attempt, DeliveryKinds } from './kind.ts';
 import { headOf, type Head } from './outbox.ts';
+import { placeWaitMs, type DeliveryPlace, type DeliveryPlaces } from './places.ts';
 import { pauseMs, type RetryPolicy } from './retry.ts';
 import { TARGET_COLUMNS, type DeliveryTarget, type DisabledReason } from './target.ts';
 
@@ -16,6 +18,8 @@ export interface DeliverDeps {
   kinds: DeliveryKinds;
   sender: DeliverySender;
   retry: RetryPolicy;
+  /** Shared by all targets of the process. */
+  places: DeliveryPlaces;
 }
 
 /** `wait_ms`: when to call again; null if nothing is pending or the target is not active. */
@@ -31,28 +35,56 @@ interface Claim {
   head: Head;
 }
 
-/** Sends until nothing is due or `max` deliveries were tried; `signal` stops it between two. */
+interface DeliverOptions {
+  max: number;
+  signal: AbortSignal;
+  heartbeat(): void;
+}
+
+/**
+ * Sends until nothing is due, `max` deliveries were tried, or others wait for the place; `signal` stops it
+ * between two.
+ */
 export async function deliverDue(
   deps: DeliverDeps,
   targetId: string,
-  options: { max: number; signal: AbortSignal; heartbeat(): void },
+  options: DeliverOptions,
+): Promise<Delivered> {
+  const place = deps.places.place();
+  try {
+    return await deliverFrom(deps, place, targetId, options);
+  } finally {
+    place.leave();
+  }
+}
+
+async function deliverFrom(
+  deps: DeliverDeps,
+  place: DeliveryPlace,
+  targetId: string,
+  options: DeliverOptions,
 ): Promise<Delivered> {
   for (let sent = 0; sent < options.max; sent++) {
     options.heartbeat();
     options.signal.throwIfAborted();
+    if (place.isOver()) return { sent, wait_ms: placeWaitMs() };
     const claimed = await deps.orm.em
       .fork()
-      .transactional((em) => claim(em, targetId, deps.retry.timeoutMs + LEASE_MARGIN_MS));
+      .transactional((em) => claim(em, place, targetId, deps.retry.timeoutMs + LEASE_MARGIN_MS));
     if (!('target' in claimed)) return { sent, wait_ms: claimed.wait_ms };
     const outcome = await attempt(deps, claimed, options.signal);
-    await deps.orm.em.fork().transactional((em) => record(em, deps.retry, claimed, outcome));
+    await patiently(
+      () => deps.orm.em.fork().transactional((em) => record(em, deps.retry, claimed, outcome)),
+      { signal: options.signal, heartbeat: () => options.heartbeat() },
+    );
   }
   return { sent: options.max, wait_ms: 0 };
 }
 
-/** Leases the first pending delivery. */
+/** Leases the first pending delivery, if there is a place to send it. */
 async function claim(
   em: EntityManager,
+  place: DeliveryPlace,
   targetId: string,
   leaseMs: number,
 ): Promise<Claim | { wait_ms: number | null }> {
@@ -72,6 +104,7 @@ async function claim(
     ]);
     return { wait_ms: null };
   }
+  if (!place.take(row)) return { wait_ms: placeWaitMs() };
   await em.execute(
     `update delivery_target set leased_until = clock_timestamp() + ? * interval '1 millisecond' where id = ?`,
     [leaseMs, targetId],
@@ -154,7 +187,8 @@ async function record(
 ): Promise<void> {
   // Locks the target before the delivery, like all code.
   const [row] = await em.execute<{ failures: number }[]>(
-    'select failures from delivery_target where id = ? for update',
+    // Without a lease it has been recorded, though the answer to that was lost.
+    'select failures from delivery_target where id = ? and leased_until is not null for update',
     [target.id],
   );
   if (!row) return;
