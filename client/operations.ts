@@ -2502,7 +2502,7 @@ export type Readiness = {
   status: 'ok' | 'degraded' | 'down';
   checks: {
     database: 'ok' | 'down' | 'database_missing' | 'not_migrated';
-    temporal: 'ok' | 'down' | 'stopping';
+    temporal: 'ok' | 'down' | 'wrong_namespace';
     files: 'ok' | 'down' | 'wrong_store';
     server: 'ok' | 'down' | 'stopping';
     admin: 'ok' | 'missing' | 'unknown';

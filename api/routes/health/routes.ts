@@ -7,6 +7,7 @@ import { hasUsers } from '../../../domain/auth/seed.ts';
 import { isOwnFileStore } from '../../../domain/files/store-identity.ts';
 import { countStuckRuns } from '../../../domain/runs/stuck.ts';
 import { engineState } from '../../../domain/operations/process-policy.ts';
+import { isOwnTemporal } from '../../../domain/operations/temporal-identity.ts';
 import { readKeyState, type KeyState } from '../../../domain/secrets/key-check.ts';
 import type { AppDeps } from '../../deps.ts';
 import { CERTIFICATE_STATES, certificateCheck } from './certificates.ts';
@@ -18,6 +19,8 @@ type DatabaseState = z.output<typeof databaseCheck>;
 /** `wrong_store`: the file store belongs to another database (see domain/files/store-identity.ts). */
 const filesCheck = z.enum(['ok', 'down', 'wrong_store']);
 type FilesState = z.output<typeof filesCheck>;
+/** `wrong_namespace`: it does not have the runs of the database (see domain/operations/temporal-identity.ts). */
+const temporalCheck = z.enum(['ok', 'down', 'wrong_namespace']);
 /**
  * `missing`: ENCRYPTION_KEYS lacks a key that the database needs. `wrong`: it has another key under the same
  * id. `problems` names it.
@@ -37,7 +40,7 @@ const readiness = z
     status: z.enum(['ok', 'degraded', 'down']),
     checks: z.object({
       database: databaseCheck,
-      temporal: check,
+      temporal: temporalCheck,
       files: filesCheck,
       server: check,
       admin: adminCheck,
@@ -62,6 +65,9 @@ const adminProblems = {
     'is admin), and restart the api.',
 };
 
+const WRONG_NAMESPACE =
+  'The namespace of TEMPORAL_NAMESPACE, on the Temporal of TEMPORAL_ADDRESS, does not have the runs of this ' +
+  'database. Restart this process with the right ones; the log of its start says more.';
 const NO_ENGINE =
   "No worker has reached the container engine (SANDBOX_ENGINE) for a while. The worker's log says why.";
 
@@ -124,18 +130,24 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
       summary:
         'Check that the process can serve; degraded if Temporal or the file store is down, or runs are stuck',
       description:
-        'Down (503) if PostgreSQL is unavailable, the file store belongs to another database, a required ' +
-        'encryption key is missing or is another one, or the first administrator does not exist yet. ' +
+        'Down (503) if PostgreSQL is unavailable, the file store belongs to another database, Temporal does ' +
+        'not have its runs, a required encryption key is missing or is another one, or the first ' +
+        'administrator does not exist yet. ' +
         'So once this is ready, login works.',
       tags: ['operations'],
       role: 'public',
       probe: true,
       responses: { 200: readiness, 503: readiness },
       handler: async (c) => {
-        const [database, temporal] = await Promise.all([
+        const [database, reached] = await Promise.all([
           within(DATABASE_TIMEOUT_MS, databaseState(c.em), 'down'),
           within(TEMPORAL_TIMEOUT_MS, deps.temporal.ping().then(okOrDown), 'down' as const),
         ]);
+        const isOwn =
+          database !== 'ok' ||
+          reached !== 'ok' ||
+          (await within(TEMPORAL_TIMEOUT_MS, isOwnTemporal(c.em, deps.temporal), true));
+        const temporal = isOwn ? reached : ('wrong_namespace' as const);
         const files =
           database === 'ok'
             ? await filesState(c.em)
@@ -161,6 +173,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
           server !== 'ok' ||
           admin !== 'ok' ||
           files === 'wrong_store' ||
+          temporal === 'wrong_namespace' ||
           keys === 'missing' ||
           keys === 'wrong';
         const status = down
@@ -177,6 +190,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
             ? [adminProblems[deps.env.ADMIN_PASSWORD === undefined ? 'unset' : 'set']]
             : []),
           ...(keyState?.problems ?? []),
+          ...(temporal === 'wrong_namespace' ? [WRONG_NAMESPACE] : []),
           ...(containers === 'down' ? [NO_ENGINE] : []),
           ...(certificates?.problems ?? []),
           ...(runs === 'stuck'

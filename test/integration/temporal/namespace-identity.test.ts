@@ -119,6 +119,19 @@ test('a run that waits in the right namespace stays as it is, until another one 
   await claimTemporal(fork(), ownId, { acceptNew: true });
 });
 
+test('GET /readyz is down while the namespace is another one, and says what to do', async () => {
+  const ready = () => platform.anonymous.get('/readyz');
+  const own = await gatewayOf(platform.temporal).namespaceId();
+  await claimTemporal(fork(), own, { acceptNew: true });
+  expect((await ready()).body.checks.temporal).toBe('ok');
+  await claimTemporal(fork(), 'of another installation', { acceptNew: true });
+  const { status, body } = await ready();
+  expect([status, body.status, body.checks.temporal]).toEqual([503, 'down', 'wrong_namespace']);
+  expect(body.problems).toContainEqual(expect.stringContaining('does not have the runs of this database'));
+  await claimTemporal(fork(), own, { acceptNew: true });
+  expect((await ready()).body.checks.temporal).toBe('ok');
+});
+
 test('a new namespace has all runs looked for, and all schedules made', async () => {
   await fork().execute(
     `update maintenance set sweep_begun_at = clock_timestamp(), sweep_after = gen_random_uuid()`,
