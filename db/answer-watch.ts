@@ -1,7 +1,7 @@
 /**
  * Notices that PostgreSQL takes what it is sent and does not answer: it is frozen, or a network swallows its
- * packets. Without it, each statement of a request or an activity would wait for its own timeout, one after the
- * other. With it all of them fail at once, and so does what comes later, until the server answers again.
+ * packets. Without it, each statement of a request or an activity would wait for its own timeout, one after
+ * the other. With it all of them fail at once, and so does what comes later, until the server answers again.
  */
 import pg from 'pg';
 

@@ -166,7 +166,7 @@ describe('npm start', () => {
   });
 });
 
-test('nobody waits for a connection to a server that does not answer, and the pool goes on later', async () => {
+test('nobody waits for a connection to a silent server, and the pool goes on later', async () => {
   const app = await startTestApp();
   const database = new URL(app.databaseUrl);
   const { hostname: host, port } = database;

@@ -19,7 +19,7 @@ type DatabaseState = z.output<typeof databaseCheck>;
 /** `wrong_store`: the file store belongs to another database (see domain/files/store-identity.ts). */
 const filesCheck = z.enum(['ok', 'down', 'wrong_store']);
 type FilesState = z.output<typeof filesCheck>;
-/** `wrong_namespace`: it does not have the runs of the database (see domain/operations/temporal-identity.ts). */
+/** `wrong_namespace`: it has other runs than the database (see domain/operations/temporal-identity.ts). */
 const temporalCheck = z.enum(['ok', 'down', 'wrong_namespace']);
 /**
  * `missing`: ENCRYPTION_KEYS lacks a key that the database needs. `wrong`: it has another key under the same
@@ -66,8 +66,8 @@ const adminProblems = {
 };
 
 const WRONG_NAMESPACE =
-  'The namespace of TEMPORAL_NAMESPACE, on the Temporal of TEMPORAL_ADDRESS, does not have the runs of this ' +
-  'database. Restart this process with the right ones; the log of its start says more.';
+  'The namespace of TEMPORAL_NAMESPACE, on the Temporal of TEMPORAL_ADDRESS, does not have the runs of ' +
+  'this database. Restart this process with the right ones; the log of its start says more.';
 const NO_ENGINE =
   "No worker has reached the container engine (SANDBOX_ENGINE) for a while. The worker's log says why.";
 
@@ -130,8 +130,8 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
       summary:
         'Check that the process can serve; degraded if Temporal or the file store is down, or runs are stuck',
       description:
-        'Down (503) if PostgreSQL is unavailable, the file store belongs to another database, Temporal does ' +
-        'not have its runs, a required encryption key is missing or is another one, or the first ' +
+        'Down (503) if PostgreSQL is unavailable, the file store belongs to another database, Temporal ' +
+        'does not have its runs, a required encryption key is missing or is another one, or the first ' +
         'administrator does not exist yet. ' +
         'So once this is ready, login works.',
       tags: ['operations'],
