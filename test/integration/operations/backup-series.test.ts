@@ -178,7 +178,7 @@ describe('after kill -9', () => {
     expect(names()).toHaveLength(isAtEnd ? 1 : 2);
   });
 
-  test('nobody else is kept waiting for longer than the lease, and what was left goes after a day', async () => {
+  test('nobody waits for longer than the lease, and what was left goes after a day', async () => {
     fill();
     expect((await backUp({ keep: 1 }, 'PostgreSQL')).killed).toBe(true);
     expect((await backUp({ keep: 1 })).error).toContain('A backup is already being taken');
