@@ -12,6 +12,9 @@ const ANSWER_MS = 5_000;
 const LOOK_MS = 500;
 /** Between two questions while the server does not answer. */
 const AGAIN_MS = 1_000;
+/** A process that is kept from its work for longer may have an answer and not know it yet. */
+const OWN_DELAY_MS = 500;
+const TICK_MS = 100;
 
 interface WatchedClient {
   query(...args: unknown[]): unknown;
@@ -128,8 +131,12 @@ function silent(): Error {
   return new Error('Connection terminated: PostgreSQL is silent');
 }
 
-/** @returns whether the server reacts in time, by whatever: a refusal is an answer, too */
+/**
+ * @returns whether the server reacts in time, by whatever: a refusal is an answer, too. A process that was too
+ * busy to tell says nothing against the server
+ */
 async function answers(url: string): Promise<boolean> {
+  const delay = watchOwnDelay();
   const client = new pg.Client({
     connectionString: url,
     application_name: 'cadenza-answers',
@@ -143,8 +150,25 @@ async function answers(url: string): Promise<boolean> {
     return true;
   } catch (error) {
     // Messages of the driver, which have no code.
-    return !(error instanceof Error && /^(timeout expired|Query read timeout)/.test(error.message));
+    const isLate = error instanceof Error && /^(timeout expired|Query read timeout)/.test(error.message);
+    return !isLate || delay.longestMs() > OWN_DELAY_MS;
   } finally {
+    delay.stop();
     client.end().catch(() => undefined);
   }
+}
+
+/** Measures for how long this process did not come to what was due. */
+function watchOwnDelay(): { longestMs(): number; stop(): void } {
+  let last = performance.now();
+  let longest = 0;
+  const look = (): number => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last - TICK_MS);
+    last = now;
+    return longest;
+  };
+  const timer = setInterval(look, TICK_MS);
+  timer.unref();
+  return { longestMs: look, stop: () => clearInterval(timer) };
 }
