@@ -53,7 +53,14 @@ interface Bucket {
 }
 
 function bucketsOf({ account, address, device, perAccount = limits.account }: LoginSource): Bucket[] {
-  if (device) return [{ condition: 'account = ?', values: [deviceKey(device)], limit: limits.device }];
+  if (device)
+    return [
+      {
+        condition: 'account = ? and address = ?',
+        values: [deviceKey(account), device],
+        limit: limits.device,
+      },
+    ];
   return [
     {
       condition: 'account = ? and address = ?',
@@ -65,8 +72,9 @@ function bucketsOf({ account, address, device, perAccount = limits.account }: Lo
   ];
 }
 
-function deviceKey(device: string): string {
-  return `device:${device}`;
+/** Of failures from known devices of an account; what stands for a device takes the place of the address. */
+function deviceKey(account: string): string {
+  return `device:${account}`;
 }
 
 /** @throws 429 with `Retry-After` after too many failures */
@@ -100,14 +108,17 @@ function nthFailure({ condition }: Bucket): string {
 
 /**
  * Records the result of one log-in in the caller's transaction. Log-ins of an account are serialized, so that
- * concurrent guesses cannot exceed the limits. @returns `correct`; a failure is counted
+ * concurrent guesses cannot exceed its limits; that of an address is exceeded by those under way at once.
+ * @returns `correct`; a failure is counted
  */
 export async function settleLogin(
   em: EntityManager,
   source: LoginSource,
   correct: boolean,
 ): Promise<boolean> {
-  const account = source.device ? deviceKey(source.device) : source.account;
+  const [account, address] = source.device
+    ? [deviceKey(source.account), source.device]
+    : [source.account, source.address];
   await em.execute('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`login ${account}`]);
   await checkThrottle(em, source);
   if (!correct) {
@@ -118,7 +129,7 @@ export async function settleLogin(
     await em.execute('insert into login_attempt (id, account, address) values (?, ?, ?)', [
       uuidv7(),
       account,
-      source.address,
+      address,
     ]);
   }
   return correct;
@@ -126,5 +137,6 @@ export async function settleLogin(
 
 /** For somebody who has shown otherwise who they are. Failures of other accounts from the address stay. */
 export async function forgetFailures(em: EntityManager, userId: string): Promise<void> {
-  await em.execute('delete from login_attempt where account = ?', [accountKey(userId, '')]);
+  const account = accountKey(userId, '');
+  await em.execute('delete from login_attempt where account in (?, ?)', [account, deviceKey(account)]);
 }

@@ -15,7 +15,7 @@ import { hashPassword, verifyPassword } from './password.ts';
 import { endAllSessions } from './sessions.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import { followGroups, holdTeamGroups, type FollowedRole } from '../teams/follow-groups.ts';
-import { checkThrottle, settleLogin } from './throttle.ts';
+import { checkThrottle, forgetFailures, settleLogin } from './throttle.ts';
 
 export interface NewUser {
   username: string;
@@ -130,14 +130,15 @@ export async function updateUser(
   if (user.roles.includes('admin') && (!staysAdmin || password === null)) await refuseLastAdmin(em, user.id);
   const endsSessions =
     password !== undefined || (changes.status !== undefined && changes.status !== user.status);
+  // As the database does, which ends the links to choose a password (`void_account_links`).
+  const endsLinks = endsSessions || (changes.email !== undefined && changes.email !== user.email);
   em.assign(user, fields);
   user.roles = unique(user.roles);
   user.groups = unique(user.groups);
   if (password !== undefined) {
     user.password_hash = password === null ? null : await hashPassword(password);
   }
-  // As the database does, which ends the links to choose a password (`void_account_links`).
-  if (endsSessions || changes.email !== undefined) user.invited_until = null;
+  if (endsLinks) user.invited_until = null;
   user.updated_at = new Date();
   await em.flush();
   const teams = fields.groups === undefined ? [] : await followGroups(em, [user.id]);
@@ -145,6 +146,7 @@ export async function updateUser(
     await endAllSessions(em, [user.id]);
     await touchSchedulesOf(em, user.id);
   }
+  if (password) await forgetFailures(em, user.id);
   return { user, teams };
 }
 

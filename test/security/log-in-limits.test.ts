@@ -118,6 +118,17 @@ test('a known device has its own ten failures', async () => {
   expect((await logIn(username, password)).status).toBe(200);
 });
 
+test('a password that an admin sets forgets the failures of the account, and of its devices', async () => {
+  const { id, username } = await register();
+  const cookie = cookieOf(await logIn(username, password));
+  for (let failure = 0; failure < 10; failure += 1) await logIn(username, 'wrong wrong wrong', { cookie });
+  await fail(id, 10, () => home);
+  const next = 'staple battery horse';
+  expect((await admin.patch(`/users/${id}`, { password: next })).status).toBe(200);
+  expect((await logIn(username, next, { cookie })).status).toBe(200);
+  expect((await logIn(username, next)).status).toBe(200);
+});
+
 test('foreign, changed and malformed device cookies have no effect', async () => {
   const [own, other] = [await register(), await register()];
   const foreign = cookieOf(await logIn(other.username, password)) ?? '';

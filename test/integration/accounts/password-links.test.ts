@@ -124,6 +124,16 @@ describe('an invitation', () => {
     expect((await logIn(ann.username, OTHER)).status).toBe(401);
   });
 
+  test('stays when a whole account is written again, and can be taken back', async () => {
+    const amy = await account(null);
+    const link = await invitedLink(amy);
+    const same = await admin.patch(`/users/${amy.id}`, { email: amy.email, display_name: 'Amy' });
+    expect(same.body.invited_until).toEqual(expect.any(String));
+    expect((await read(link)).status).toBe(200);
+    expect((await admin.delete(`/users/${amy.id}/invitation`)).status).toBe(204);
+    expect((await read(link)).body.code).toBe('link_void');
+  });
+
   test('is sent again, which ends the link of before, and is taken back', async () => {
     const bob = await account(null);
     const first = await invitedLink(bob);
