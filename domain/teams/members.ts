@@ -181,8 +181,9 @@ export async function leaveAllTeams(em: EntityManager, actor: Actor, userId: str
 
 async function heirOf(em: EntityManager, actor: Actor, teamId: string, userId: string): Promise<string> {
   const [admin] = await em.execute<{ user_id: string }[]>(
-    `select user_id from team_member where team_id = ? and role = 'admin'
-      order by user_id = ? desc, added_at limit 1`,
+    `select m.user_id from team_member m join user_account u on u.id = m.user_id
+      where m.team_id = ? and m.role = 'admin' and u.status = 'active'
+      order by m.user_id = ? desc, m.added_at limit 1`,
     [teamId, actor.id],
   );
   if (admin) return admin.user_id;
@@ -200,15 +201,16 @@ async function refuseLastAdmin(
   if (!isAdmin(actor)) await refuseTeamWithoutAdmin(em, teamId, userId);
 }
 
-/** @throws 409 if the team has no admin, without the one who shall go */
+/** @throws 409 if the team has no admin who is active, without the one who shall go */
 export async function refuseTeamWithoutAdmin(
   em: EntityManager,
   teamId: string,
   without: string | null = null,
 ): Promise<void> {
   const others = await em.execute(
-    `select from team_member
-      where team_id = ? and role = 'admin' and user_id is distinct from ?::uuid limit 1`,
+    `select from team_member m join user_account u on u.id = m.user_id
+      where m.team_id = ? and m.role = 'admin' and u.status = 'active'
+        and m.user_id is distinct from ?::uuid limit 1`,
     [teamId, without],
   );
   if (others.length === 0) throw conflict('last_team_admin', 'This is the last admin of the team.');

@@ -283,6 +283,11 @@ describe('a team', () => {
     const own = `/teams/${team.id}/members/${user.id}`;
     expect((await client.put(own, { role: 'viewer' })).body.code).toBe('last_team_admin');
     expect((await client.delete(own)).body.code).toBe('last_team_admin');
+    // Somebody who cannot log in is none.
+    const other = await person();
+    created(await client.put(`/teams/${team.id}/members/${other.user.id}`, { role: 'admin' }));
+    created(await admin.patch(`/users/${other.user.id}`, { status: 'disabled' }));
+    expect((await client.delete(own)).body.code).toBe('last_team_admin');
     created(await client.put(`/teams/${team.id}/members/${team.builder.user.id}`, { role: 'admin' }));
     expect((await client.delete(own)).status).toBe(204);
     expect((await client.get(`/teams/${team.id}`)).status).toBe(404);
