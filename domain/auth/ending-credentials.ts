@@ -8,8 +8,8 @@ import { enqueueAccountMail, type MailData } from '../notifications/account-mail
 
 const FIRST_DAYS = 14;
 const LAST_DAYS = 3;
-/** Credentials of one kind that one call looks at; the next call takes the others. */
-const MAX_AT_ONCE = 500;
+/** Of one kind, in one call and its transaction; the next call writes the others. */
+const MAX_MAILS = 500;
 /** Of what concerns all admins, the first so many are told, by their ids. */
 const MAX_ADMINS = 50;
 
@@ -66,8 +66,8 @@ export async function tellOfEndingCredentials(em: EntityManager): Promise<number
 }
 
 async function tellOf(em: EntityManager, kind: CredentialKind): Promise<number> {
-  const ending = await takeEnding(em, kind);
-  const admins = kind.tellsAdmins && ending.length > 0 ? await activeAdmins(em) : [];
+  const admins = kind.tellsAdmins ? await activeAdmins(em) : [];
+  const ending = await takeEnding(em, kind, Math.floor(MAX_MAILS / (admins.length + 1)));
   let mails = 0;
   for (const { owner_id: owner, name, expires_at: ends } of ending) {
     for (const userId of new Set([...(owner === null ? [] : [owner]), ...admins])) {
@@ -89,10 +89,14 @@ async function tellOf(em: EntityManager, kind: CredentialKind): Promise<number> 
  * Marks them as told, in the transaction that writes the mails. Accounts are held before their credentials,
  * as by whoever changes an account.
  */
-async function takeEnding(em: EntityManager, { table, owner }: CredentialKind): Promise<Ending[]> {
+async function takeEnding(
+  em: EntityManager,
+  { table, owner }: CredentialKind,
+  most: number,
+): Promise<Ending[]> {
   const due = await em.execute<{ id: string; owner_id: string | null }[]>(
     `select id, ${owner} as owner_id from ${table} where ${IS_DUE} order by expires_at, id limit ?`,
-    [MAX_AT_ONCE],
+    [most],
   );
   const owners = new Set(due.flatMap(({ owner_id: id }) => id ?? []));
   await em.execute('select from user_account where id = any(?::uuid[]) order by id for key share', [

@@ -69,6 +69,7 @@ async function claim(em: EntityManager, shard: number, leaseMs: number): Promise
 async function send(deps: AccountMailDeps, due: DueMail): Promise<SendOutcome | null> {
   if (deps.mailer === null)
     return { sent: false, permanent: false, error: 'Mails are not set up (SMTP_HOST)' };
+  if (due.expired) return { sent: false, permanent: true, error: 'It could not be sent in time' };
   const mail = await deps.orm.em.fork().transactional((em) => compose(em, deps, due));
   if (mail === null) return null;
   if (!isReachable(mail.to)) return { sent: false, permanent: true, error: 'The person has no mail address' };

@@ -243,6 +243,25 @@ describe('credentials that end', () => {
     expect(id).not.toBe('');
   });
 
+  test('are not told when the time of the mail is over', async () => {
+    const { id, own } = await person();
+    await token(own, 'late', 60);
+    await sql(
+      `update access_token set expires_at = now() + interval '2 days', created_at = now() - interval '30 days'
+        where user_id = ?`,
+      [id],
+    );
+    await sent();
+    expect(await tellOfEndingCredentials(app.orm.em.fork())).toBe(1);
+    await sql(`update account_mail set expires_at = now() where user_id = ?`, [id]);
+    expect(await sent()).toEqual([]);
+    const rows = await sql(`select status, error from account_mail where user_id = ? and kind = ?`, [
+      id,
+      'credential_ends',
+    ]);
+    expect(rows).toEqual([{ status: 'failed', error: 'It could not be sent in time' }]);
+  });
+
   test('at once by two workers are told once', async () => {
     const { id, own } = await person();
     await token(own, 'shared', 60);
