@@ -10,7 +10,7 @@ const PAUSE_MS = 1_000;
  */
 export async function patiently<T>(
   work: () => Promise<T>,
-  { signal, heartbeat }: { signal: AbortSignal; heartbeat?: () => void },
+  { signal, heartbeat }: { signal?: AbortSignal; heartbeat?: () => void } = {},
 ): Promise<T> {
   const until = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -18,7 +18,7 @@ export async function patiently<T>(
     try {
       return await work();
     } catch (error) {
-      if (signal.aborted || performance.now() > until || !isDatabaseUnavailable(error)) throw error;
+      if (signal?.aborted === true || performance.now() > until || !isDatabaseUnavailable(error)) throw error;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }

@@ -57,6 +57,11 @@ function checkKeeping({ keep, keepDays }: Keeping): void {
   if (keepDays === 0) throw new ServerCommandError('--keep-days must be 1 at least.');
 }
 
+async function removeUnfinished(folder: string, inSeries: boolean): Promise<void> {
+  await emptyFolder(folder);
+  if (inSeries) await rmdir(folder);
+}
+
 /** One at a time, in the list of backups of the database. */
 export async function backUpRecorded(
   installation: Installation,
@@ -73,8 +78,9 @@ export async function backUpRecorded(
       return await backUpOpened(installation, { ...options, folder }, say);
     } catch (error) {
       // What is there is worth nothing without its manifest.
-      await emptyFolder(folder);
-      if (inSeries) await rmdir(folder);
+      await removeUnfinished(folder, inSeries).catch((reason: unknown) =>
+        say(`It was left: ${String(reason)}`),
+      );
       throw error;
     }
   };

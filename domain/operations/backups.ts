@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { counted } from '../../contracts/counted.ts';
 import { withoutEnd } from '../../contracts/text-end.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { patiently } from '../../db/patiently.ts';
 
 /** Attempts that are kept; of complete ones, as many again. */
 const MAX_KEPT = 100;
@@ -118,14 +119,15 @@ export async function recordedBackup<T extends { total_bytes: number }>(
     prolong(fork(), id).catch(() => undefined);
   }, RENEW_MS);
   try {
-    const result = await work();
-    await end(fork(), id, { status: 'complete', bytes: result.total_bytes, error: null });
+    const result = await work().catch(async (error: unknown) => {
+      const message = error instanceof Error ? error.message : String(error);
+      // Without a database the lease ends by itself.
+      await end(fork(), id, { status: 'failed', bytes: null, error: message }).catch(() => undefined);
+      throw error;
+    });
+    const complete = { status: 'complete', bytes: result.total_bytes, error: null } as const;
+    await patiently(() => end(fork(), id, complete));
     return result;
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    // Without a database the lease ends by itself.
-    await end(fork(), id, { status: 'failed', bytes: null, error: message }).catch(() => undefined);
-    throw error;
   } finally {
     clearInterval(renewing);
   }
