@@ -29,6 +29,8 @@ const PIECE_BYTES = 64 * 1024;
 interface Answer {
   /** Bytes that its client has yet to take. */
   held(): number;
+  /** Bytes that its client has taken; without it, less that is held shows that it reads. */
+  taken?(): number;
   /** Bytes that are held as long as any of them are left. */
   whole?: number;
   /** Closes its connection. */
@@ -37,6 +39,7 @@ interface Answer {
 
 interface Watched extends Answer {
   lastHeld: number;
+  lastTaken: number;
   /** Looks since the client was last seen to read. */
   idle: number;
 }
@@ -52,7 +55,7 @@ export class UnreadAnswers {
 
   /** @returns call it when the answer is over */
   add(caller: string, answer: Answer): () => void {
-    const watched: Watched = { ...answer, lastHeld: answer.held(), idle: 0 };
+    const watched: Watched = { ...answer, lastHeld: answer.held(), lastTaken: 0, idle: 0 };
     const own = this.#open.get(caller) ?? new Set();
     this.#open.set(caller, own.add(watched));
     if (watched.lastHeld >= PIECE_BYTES) this.#look(caller, own, 0);
@@ -78,8 +81,11 @@ export class UnreadAnswers {
     let bytes = 0;
     for (const answer of own) {
       const held = answer.held();
-      answer.idle = held < answer.lastHeld || held === 0 ? 0 : answer.idle + looks;
+      const taken = answer.taken?.() ?? 0;
+      const isRead = held < answer.lastHeld || held === 0 || taken > answer.lastTaken;
+      answer.idle = isRead ? 0 : answer.idle + looks;
       answer.lastHeld = held;
+      answer.lastTaken = taken;
       bytes += weightOf(answer);
     }
     if (bytes <= MAX_UNREAD_BYTES) return;
@@ -140,7 +146,12 @@ function inPieces(ctx: Context, bytes: Buffer): Answer {
 }
 
 function streamOn({ res }: Context, unsent: () => number): Answer {
-  return { held: () => unsent() + res.writableLength, cut: () => res.destroy() };
+  return {
+    held: () => unsent() + res.writableLength,
+    // A file's buffer is filled again as fast as it is emptied.
+    taken: () => (res.socket === null ? 0 : res.socket.bytesWritten - res.socket.writableLength),
+    cut: () => res.destroy(),
+  };
 }
 
 function callerOf(ctx: Context): string {
