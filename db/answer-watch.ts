@@ -132,8 +132,8 @@ function silent(): Error {
 }
 
 /**
- * @returns whether the server reacts in time, by whatever: a refusal is an answer, too. A process that was too
- * busy to tell says nothing against the server
+ * A process that was too busy to hear an answer says nothing against the server.
+ * @returns whether it reacts in time, by whatever: a refusal is an answer, too
  */
 async function answers(url: string): Promise<boolean> {
   const delay = watchOwnDelay();
