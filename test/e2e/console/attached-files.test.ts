@@ -144,6 +144,23 @@ inBrowser('a file goes with a decision, by keyboard, and what is wrong with it i
   expect(complaints.filter((text) => !text.includes('413'))).toEqual([]);
 });
 
+inBrowser('what somebody may start is a list, in which each name is easily met', async () => {
+  const rosa = await app.createUser({ username: 'rosa', roles: ['viewer'] });
+  for (const name of ['Leave of absence', 'Travel'])
+    await asOlga.post('/workflows', {
+      name,
+      definition: { do: [{ first: { set: { a: 1 } } }] },
+      runners: { users: ['rosa'] },
+    });
+  const { page, complaints, open } = await visit(rosa, { viewport: phone });
+  await open('/start');
+  await page.getByRole('link', { name: 'Travel' }).waitFor();
+  await expectFits(page, 'startable');
+  await page.getByRole('link', { name: 'Leave of absence' }).click();
+  await page.getByRole('button', { name: 'Start', exact: true }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
 inBrowser('a runner starts a workflow with a file, and a builder too', async () => {
   const rita = await app.createUser({ username: 'rita', roles: ['viewer'] });
   const definition = {

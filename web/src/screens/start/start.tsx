@@ -15,6 +15,7 @@ import { StartForm } from '../../ui/start-form/start-form.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { tell } from '../../ui/toasts.tsx';
 import { Value } from '../../ui/value.tsx';
+import css from './start.module.css';
 import { words } from './words.ts';
 
 const WAIT_SECONDS = 20;
@@ -57,7 +58,7 @@ function Startable() {
         onClear={() => setQuery({ q: undefined })}
         empty={<p>{words.none}</p>}
       >
-        <ul>
+        <ul class={css['choices']}>
           {list.items.value.map(({ id, name }: StartableWorkflow) => (
             <li key={id}>
               <a href={`?workflow=${id}`}>{name}</a>
