@@ -65,6 +65,14 @@ const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).to
 const token = (own: Client, name: string, days = 30) =>
   own.post('/users/me/tokens', { name, scopes: ['runs:read'], expires_at: inDays(days) });
 
+/** As if the person had made them a month ago. */
+const endTokensSoon = (userId: string) =>
+  sql(
+    `update access_token set expires_at = now() + interval '2 days', created_at = now() - interval '30 days'
+      where user_id = ?`,
+    [userId],
+  );
+
 describe('a person is told', () => {
   test('of a new password, by whomever, and of none that is the same', async () => {
     const { id, email, own } = await person();
@@ -246,11 +254,7 @@ describe('credentials that end', () => {
   test('are not told when the time of the mail is over', async () => {
     const { id, own } = await person();
     await token(own, 'late', 60);
-    await sql(
-      `update access_token set expires_at = now() + interval '2 days', created_at = now() - interval '30 days'
-        where user_id = ?`,
-      [id],
-    );
+    await endTokensSoon(id);
     await sent();
     expect(await tellOfEndingCredentials(app.orm.em.fork())).toBe(1);
     await sql(`update account_mail set expires_at = now() where user_id = ?`, [id]);
@@ -265,11 +269,7 @@ describe('credentials that end', () => {
   test('at once by two workers are told once', async () => {
     const { id, own } = await person();
     await token(own, 'shared', 60);
-    await sql(
-      `update access_token set expires_at = now() + interval '2 days', created_at = now() - interval '30 days'
-        where user_id = ?`,
-      [id],
-    );
+    await endTokensSoon(id);
     const tell = () => tellOfEndingCredentials(app.orm.em.fork());
     const told = await Promise.all([tell(), tell(), tell()]);
     expect(told.sort()).toEqual([0, 0, 1]);

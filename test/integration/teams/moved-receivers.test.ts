@@ -1,9 +1,9 @@
 /** Webhooks, inbound webhooks and event sources that move to a team and back (docs/teams.md#moving). */
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import type { Role } from '../../../contracts/roles.ts';
 import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
+import { sendPush } from '../../support/github-push.ts';
 
 let app: TestApp;
 let admin: Client;
@@ -62,18 +62,6 @@ async function newHook({ client }: Person, more: object = {}) {
   return done(await client.post('/hooks', { ...github, ...more }));
 }
 
-const callHook = (id: string, key: string): Promise<Reply> => {
-  const body = '{"zen": "quiet"}';
-  return app.anonymous.post(`/hooks/${id}`, body, {
-    headers: {
-      'content-type': 'application/json',
-      'x-github-event': 'push',
-      'x-github-delivery': `${id}-${key}`,
-      'x-hub-signature-256': `sha256=${createHmac('sha256', key).update(body).digest('hex')}`,
-    },
-  });
-};
-
 test('move for their owner and admins of the team, and the audit log has it', async () => {
   const { team, lead, owner, builder } = world;
   const made = [
@@ -122,7 +110,7 @@ test('an inbound webhook goes on with its address and its secret, for the team',
   const moved = done(await owner.client.patch(`/hooks/${id}`, { team_id: team }));
   expect(moved).toMatchObject({ url, source: url, secret: 'PUSH_KEY' });
   done(await owner.client.delete('/secrets/PUSH_KEY'));
-  expect((await callHook(id, KEY)).status).toBe(202);
+  expect((await sendPush(app, id, KEY)).status).toBe(202);
   const received = (await builder.client.get(`/events/received?team_id=${team}`)).body;
   expect(received).toMatchObject([{ team_id: team, owner_id: team }]);
 });
@@ -138,8 +126,8 @@ test('an inbound webhook never reads a secret of the new holder by chance', asyn
   });
   done(await owner.client.put(`/secrets/TILL_KEY?team_id=${team}`, { value: 'another key of the team' }));
   done(await owner.client.patch(path, { team_id: team, secret: 'TILL_KEY' }));
-  expect((await callHook(id, 'another key of the team')).status).toBe(202);
-  expect((await callHook(id, KEY)).status).toBe(401);
+  expect((await sendPush(app, id, 'another key of the team')).status).toBe(202);
+  expect((await sendPush(app, id, KEY)).status).toBe(401);
   // The team's secret is gone, and the one who takes the webhook has one of the same name.
   done(await owner.client.delete(`/secrets/TILL_KEY?team_id=${team}`));
   done(await lead.client.put('/secrets/TILL_KEY', { value: 'a key of the lead alone' }));

@@ -1,10 +1,10 @@
 /** Administrators give one thing to another person (docs/teams.md#moving). */
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Role } from '../../../contracts/roles.ts';
 import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
 import { httpTask } from '../../support/definitions.ts';
+import { sendPush } from '../../support/github-push.ts';
 import { createdWorkflow, publishedAgent } from '../../support/marketplace.ts';
 
 let app: TestApp;
@@ -146,18 +146,6 @@ async function newHook(by: Person, name = 'PUSH_KEY', value = KEY): Promise<{ id
   return done(await by.client.post('/hooks', { name: 'Pushes', scheme: 'github', secret: name }));
 }
 
-const callHook = (id: string, key: string): Promise<Reply> => {
-  const body = '{"zen": "quiet"}';
-  return app.anonymous.post(`/hooks/${id}`, body, {
-    headers: {
-      'content-type': 'application/json',
-      'x-github-event': 'push',
-      'x-github-delivery': `${id}-${key}`,
-      'x-hub-signature-256': `sha256=${createHmac('sha256', key).update(body).digest('hex')}`,
-    },
-  });
-};
-
 /** What moves, by its path, with the operation that moves it. */
 const KINDS = {
   '/agents': {
@@ -247,7 +235,7 @@ test('an inbound webhook goes on with its address and a copy of its secret', asy
   const moved = done(await admin.patch(`/hooks/${id}`, { owner_id: next.user.id }));
   expect(moved).toMatchObject({ url, secret: 'PUSH_KEY', owner_id: next.user.id });
   done(await giver.client.delete('/secrets/PUSH_KEY'));
-  expect((await callHook(id, KEY)).status).toBe(202);
+  expect((await sendPush(app, id, KEY)).status).toBe(202);
   expect(done(await next.client.get('/events/received'))).toMatchObject([{ owner_id: next.user.id }]);
 });
 

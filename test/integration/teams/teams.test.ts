@@ -1,5 +1,4 @@
 /** Teams over HTTP: who belongs to them, what they hold, and who may start workflows (docs/teams.md). */
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
 import type { Role } from '../../../contracts/roles.ts';
@@ -14,6 +13,7 @@ import { createJob } from '../../../domain/jobs/job.ts';
 import { continueTeamEnds } from '../../../domain/teams/end.ts';
 import { requireMembership } from '../../../domain/teams/holding.ts';
 import { continueMoves } from '../../../domain/teams/move-history.ts';
+import { sendPush } from '../../support/github-push.ts';
 import { allowedMs } from '../../support/machine.ts';
 import { openStream } from '../../support/sse-client.ts';
 import { until } from '../../support/platform.ts';
@@ -125,22 +125,12 @@ describe('a team', () => {
     expect((await stranger.client.post('/hooks', hook)).body.errors[0].code).toBe('unknown_team');
     const made = created(await builder.client.post('/hooks', hook));
     expect(made).toMatchObject({ team_id: team.id, owner_id: builder.user.id });
-    const body = '{"zen": "quiet"}';
-    const call = (key: string): Promise<Reply> =>
-      app.anonymous.post(`/hooks/${made.id}`, body, {
-        headers: {
-          'content-type': 'application/json',
-          'x-github-event': 'push',
-          'x-github-delivery': key,
-          'x-hub-signature-256': `sha256=${createHmac('sha256', key).update(body).digest('hex')}`,
-        },
-      });
-    expect((await call('a key of the builder alone')).status).toBe(401);
-    expect((await call('a key of the whole team')).status).toBe(202);
+    expect((await sendPush(app, made.id, 'a key of the builder alone')).status).toBe(401);
+    expect((await sendPush(app, made.id, 'a key of the whole team')).status).toBe(202);
     await app.orm.em
       .fork()
       .execute(`update user_account set status = 'disabled' where id = ?`, [builder.user.id]);
-    expect((await call('a key of the whole team')).status).toBe(202);
+    expect((await sendPush(app, made.id, 'a key of the whole team')).status).toBe(202);
 
     const source = created(
       await team.admin.client.post('/event-sources', {
