@@ -4,14 +4,16 @@ import { isDatabaseUnavailable } from './unavailable.ts';
 const PATIENCE_MS = 30_000;
 const PAUSE_MS = 1_000;
 
+export interface Patience {
+  signal?: AbortSignal;
+  heartbeat?(this: void): void;
+}
+
 /**
  * Works on the outcome of what has happened outside, again while the database is unavailable for a moment:
  * otherwise it would have to happen once more. `work` must bear being repeated after it has succeeded.
  */
-export async function patiently<T>(
-  work: () => Promise<T>,
-  { signal, heartbeat }: { signal?: AbortSignal; heartbeat?: () => void } = {},
-): Promise<T> {
+export async function patiently<T>(work: () => Promise<T>, { signal, heartbeat }: Patience = {}): Promise<T> {
   const until = performance.now() + PATIENCE_MS;
   for (;;) {
     heartbeat?.();

@@ -38,7 +38,7 @@ interface Claim {
 interface DeliverOptions {
   max: number;
   signal: AbortSignal;
-  heartbeat(): void;
+  heartbeat(this: void): void;
 }
 
 /**
@@ -75,7 +75,7 @@ async function deliverFrom(
     const outcome = await attempt(deps, claimed, options.signal);
     await patiently(
       () => deps.orm.em.fork().transactional((em) => record(em, deps.retry, claimed, outcome)),
-      { signal: options.signal, heartbeat: () => options.heartbeat() },
+      options,
     );
   }
   return { sent: options.max, wait_ms: 0 };

@@ -3,7 +3,7 @@ import { OPTIONAL_MAIL_KINDS, type AccountMailKind } from '../../contracts/accou
 import { isReachable } from '../../contracts/mail-address.ts';
 import type { NotificationSettings } from '../../contracts/notifications.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { patiently } from '../../db/patiently.ts';
+import { patiently, type Patience } from '../../db/patiently.ts';
 import { addressOfLink } from '../auth/account-links.ts';
 import { pauseMs, type RetryPolicy } from '../delivery/retry.ts';
 import type { Mail, Mailer, SendOutcome } from '../ports.ts';
@@ -36,7 +36,7 @@ export async function deliverAccountMail(
   deps: AccountMailDeps,
   shard: number,
   leaseMs: number,
-  patience: Parameters<typeof patiently>[1],
+  patience: Patience,
 ): Promise<boolean> {
   const due = await deps.orm.em.fork().transactional((em) => claim(em, shard, leaseMs));
   if (due === null) return false;

@@ -31,14 +31,13 @@ const LEASE_MARGIN_MS = 30_000;
 export async function deliverNotifications(
   deps: NotifyDeps,
   shard: number,
-  options: { max: number; signal: AbortSignal; heartbeat(): void },
+  options: { max: number; signal: AbortSignal; heartbeat(this: void): void },
 ): Promise<{ sent: number; wait_ms: number | null }> {
   for (let sent = 0; sent < options.max; sent++) {
     options.heartbeat();
     options.signal.throwIfAborted();
     const leaseMs = deps.retry.timeoutMs + LEASE_MARGIN_MS;
-    const patience = { signal: options.signal, heartbeat: () => options.heartbeat() };
-    if (await deliverAccountMail(deps, shard, leaseMs, patience)) continue;
+    if (await deliverAccountMail(deps, shard, leaseMs, options)) continue;
     const claimed = await deps.orm.em.fork().transactional((em) => claim(em, shard, leaseMs));
     if (claimed.length === 0) return { sent, wait_ms: await waitMs(deps.orm.em.fork(), shard) };
     const items = await deps.orm.em.fork().transactional((em) => readItems(em, claimed));
@@ -57,7 +56,7 @@ export async function deliverNotifications(
           outcome,
         );
     };
-    await patiently(() => deps.orm.em.fork().transactional(done), patience);
+    await patiently(() => deps.orm.em.fork().transactional(done), options);
   }
   return { sent: options.max, wait_ms: 0 };
 }

@@ -8,7 +8,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import type { AuditChange } from '../audit/write.ts';
 import { handOver, lockTeamsOf } from './hand-over.ts';
-import { MAX_TEAMS_OF_USER, OWN_ROLE } from './members.ts';
+import { ACTIVE_ADMINS, MAX_TEAMS_OF_USER, OWN_ROLE } from './members.ts';
 
 /** Accounts whose memberships one statement follows. */
 const BATCH = 1_000;
@@ -179,8 +179,8 @@ async function heirsOf(em: EntityManager, teamIds: readonly string[]): Promise<M
   // The heir is a member until the end of the transaction.
   const rows = await em.execute<{ team_id: string; heir_id: string }[]>(
     `select t.id as team_id, coalesce(
-       (select m.user_id from team_member m join user_account u on u.id = m.user_id
-         where m.team_id = t.id and m.role = 'admin' and u.status = 'active'
+       (select m.user_id from ${ACTIVE_ADMINS}
+         where m.team_id = t.id
          order by m.added_at, m.user_id limit 1 for share of m),
        (select u.id from user_account u
          where u.roles && '{admin}' and u.status = 'active' order by u.id limit 1)) as heir_id

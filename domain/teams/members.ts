@@ -31,6 +31,9 @@ export interface Member {
 
 /** SQL: the role that the member `m` has without groups. */
 export const OWN_ROLE = 'case when m.group_role is null then m.role else m.own_role end';
+/** SQL: the admins of teams who can act as such, as the members `m`. */
+export const ACTIVE_ADMINS = `team_member m join user_account u
+  on u.id = m.user_id and m.role = 'admin' and u.status = 'active'`;
 const GROUPS_OF_MEMBER = `case when m.group_role is null then '[]'::json else (
   select coalesce(json_agg(json_build_object('group', g.group_name, 'role', g.role) order by g.group_name),
                   '[]')
@@ -181,8 +184,7 @@ export async function leaveAllTeams(em: EntityManager, actor: Actor, userId: str
 
 async function heirOf(em: EntityManager, actor: Actor, teamId: string, userId: string): Promise<string> {
   const [admin] = await em.execute<{ user_id: string }[]>(
-    `select m.user_id from team_member m join user_account u on u.id = m.user_id
-      where m.team_id = ? and m.role = 'admin' and u.status = 'active'
+    `select m.user_id from ${ACTIVE_ADMINS} where m.team_id = ?
       order by m.user_id = ? desc, m.added_at limit 1`,
     [teamId, actor.id],
   );
@@ -208,9 +210,7 @@ export async function refuseTeamWithoutAdmin(
   without: string | null = null,
 ): Promise<void> {
   const others = await em.execute(
-    `select from team_member m join user_account u on u.id = m.user_id
-      where m.team_id = ? and m.role = 'admin' and u.status = 'active'
-        and m.user_id is distinct from ?::uuid limit 1`,
+    `select from ${ACTIVE_ADMINS} where m.team_id = ? and m.user_id is distinct from ?::uuid limit 1`,
     [teamId, without],
   );
   if (others.length === 0) throw conflict('last_team_admin', 'This is the last admin of the team.');
