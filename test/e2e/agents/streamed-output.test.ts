@@ -242,6 +242,7 @@ test('a context of A2A is a session of an agent with memory', async () => {
   ]);
   await send('Who am I, elsewhere?');
   expect(model.bodies.at(-1)?.['messages']).toHaveLength(1);
-  const { body: sessions } = await builder.get(`/agents/${agent.id}/sessions?q=Ada`);
+  // Not only "Ada": these letters may be in the id of another session.
+  const { body: sessions } = await builder.get(`/agents/${agent.id}/sessions?q=I am Ada`);
   expect(sessions).toMatchObject([{ session: first.contextId, messages: 4 }]);
 });
