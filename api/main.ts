@@ -12,7 +12,7 @@ import { removeExpired } from '../domain/auth/cleanup.ts';
 import { listenForAccountChanges, listenForJobs, listenForNotifications } from '../db/notifications.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { AppError } from '../domain/errors.ts';
-import { limitOpenSessions } from '../domain/auth/second-factor.ts';
+import { limitOpenSessions, settlePrograms } from '../domain/auth/second-factor.ts';
 import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
 import { createAgentSources } from '../adapters/resources/create-agent-sources.ts';
 import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
@@ -189,11 +189,14 @@ async function stop(signal: string): Promise<void> {
   process.exit(0);
 }
 
-/** Sessions that were open before SECOND_FACTOR_ROLES named a role of their user. */
+/** Sessions and programs that were there before SECOND_FACTOR_ROLES named a role of their user. */
 async function limitSessions(): Promise<void> {
   try {
     const limited = await limitOpenSessions(orm.em.fork(), env.SECOND_FACTOR_ROLES);
     if (limited > 0) logger.info({ sessions: limited }, 'sessions wait for a second factor');
+    const programs = await settlePrograms(orm.em.fork(), 'of everybody', env.SECOND_FACTOR_ROLES);
+    if (programs > 0)
+      logger.info({ programs }, 'access tokens and machine clients wait for a second factor of their users');
   } catch (error) {
     logger.warn({ err: error }, 'cannot limit sessions without a second factor');
   }

@@ -93,12 +93,14 @@ create table access_token (
   last_used_at timestamp with time zone,
   last_address text,
   told_days integer,
+  awaits_second_factor boolean not null default false,
   constraint access_token_pkey PRIMARY KEY (id),
   constraint access_token_token_hash_key UNIQUE (token_hash),
   constraint access_token_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 CREATE INDEX access_token_expiry ON public.access_token USING btree (expires_at);
 CREATE INDEX access_token_user ON public.access_token USING btree (user_id, id);
+CREATE TRIGGER access_token_changed AFTER UPDATE ON public.access_token FOR EACH ROW WHEN ((old.awaits_second_factor IS DISTINCT FROM new.awaits_second_factor)) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER access_token_deleted AFTER DELETE ON public.access_token FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER access_token_noted_insert AFTER INSERT ON public.access_token FOR EACH ROW EXECUTE FUNCTION note_account_change();
 CREATE TRIGGER access_token_user_id_not_ended BEFORE INSERT ON public.access_token FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id', 'active');
@@ -423,12 +425,13 @@ create table auth_client (
   expires_at timestamp with time zone not null default (now() + '90 days'::interval),
   scopes text[],
   told_days integer,
+  awaits_second_factor boolean not null default false,
   constraint auth_client_pkey PRIMARY KEY (id),
   constraint auth_client_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 CREATE INDEX auth_client_expiry ON public.auth_client USING btree (expires_at);
 CREATE INDEX auth_client_user ON public.auth_client USING btree (user_id, id);
-CREATE TRIGGER auth_client_changed AFTER UPDATE ON public.auth_client FOR EACH ROW WHEN (((old.expires_at IS DISTINCT FROM new.expires_at) OR (old.user_id IS DISTINCT FROM new.user_id))) EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER auth_client_changed AFTER UPDATE ON public.auth_client FOR EACH ROW WHEN (((old.expires_at IS DISTINCT FROM new.expires_at) OR (old.user_id IS DISTINCT FROM new.user_id) OR (old.awaits_second_factor IS DISTINCT FROM new.awaits_second_factor))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_client_deleted AFTER DELETE ON public.auth_client FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_client_noted_insert AFTER INSERT ON public.auth_client FOR EACH ROW EXECUTE FUNCTION note_account_change();
 CREATE TRIGGER auth_client_user_id_not_ended BEFORE INSERT ON public.auth_client FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('user_id', 'active');
@@ -2267,6 +2270,7 @@ create table user_identity (
   removed_at timestamp with time zone,
   issued_names text[] not null default '{}'::text[],
   issued_ids text[] not null default '{}'::text[],
+  second_factor boolean not null default false,
   constraint user_identity_pkey PRIMARY KEY (id),
   constraint user_identity_issuer_id_subject_key UNIQUE (issuer_id, subject),
   constraint user_identity_user_id_issuer_id_key UNIQUE (user_id, issuer_id),

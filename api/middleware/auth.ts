@@ -172,8 +172,10 @@ function withResource(deps: AuthDeps, { resource: path }: AuthRule): AuthDeps {
 /** The caller with the rights that count for the request. @throws 403 */
 export function actingAs(actor: Actor, needed: Role, inTeams: boolean): Actor {
   if (inTeams && hasRoleInSomeTeam(actor, needed)) return acting(actor, needed);
-  if (!hasRole(actor, needed)) throw forbidden(`This requires the role ${needed}.`, 'role_required');
-  return actor;
+  if (hasRole(actor, needed)) return actor;
+  const until = ", and until its user has a second factor, this caller has a viewer's rights";
+  const detail = `This requires the role ${needed}${actor.awaitsSecondFactor === true ? until : ''}.`;
+  throw forbidden(detail, 'role_required');
 }
 
 /** Why a request has no user. */

@@ -8,7 +8,7 @@ import * as z from 'zod';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import type { Role } from '../../contracts/roles.ts';
-import { actorOfSession, scopedActor, SESSION_TEAMS, type Actor, type TeamRole } from './actor.ts';
+import { actorOfSession, rightsUnless, scopedActor, type Actor, type TeamRole } from './actor.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 export const ACCESS_TOKEN_SECONDS = 900;
@@ -85,13 +85,9 @@ interface Row {
   verified_at: number | null;
 }
 
-/** SQL: the user's roles in a session; those of a viewer while it waits for a second factor to be set up. */
-export const SESSION_ROLES = `case when coalesce(s.awaits_second_factor, false) then array['viewer']
-       else u.roles end`;
-
 const CALLER = new Prepared(
-  `select u.username, ${SESSION_ROLES} as roles, u.groups, ${SESSION_TEAMS}, u.status, u.token_epoch,
-          coalesce(s.awaits_second_factor, false) as awaits, s.id as session_id,
+  `select u.username, ${rightsUnless('coalesce(s.awaits_second_factor, c.awaits_second_factor, false)')},
+          u.status, u.token_epoch, s.id as session_id,
           s.revoked_at is not null or s.expires_at <= now() as is_over,
           s.oauth_client_id, s.role_limit, s.may_decide,
           c.id as client_row, coalesce(c.scopes, s.scopes) as scopes,
@@ -132,6 +128,9 @@ export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<
   return scopedActor(actor, row.scopes);
 }
 
+/** An issuer's program, which an administrator has mapped to the account, never waits. */
+const AWAITED = 'coalesce(s.awaits_second_factor, c.awaits_second_factor, t.awaits_second_factor, false)';
+
 /** `actorOfClaims` for many claims in one statement; the results keep the order. */
 export async function actorsOfClaims(
   em: EntityManager,
@@ -152,10 +151,8 @@ export async function actorsOfClaims(
     is_token: boolean;
   };
   const rows = await em.execute<Found[]>(
-    `select q.n::int as n, u.id, u.username, ${SESSION_ROLES} as roles, u.groups, s.role_limit, s.may_decide,
-            coalesce(s.awaits_second_factor, false) as awaits,
-            coalesce(t.scopes, c.scopes, m.scopes, s.scopes) as scopes, t.id is not null as is_token,
-            ${SESSION_TEAMS}
+    `select q.n::int as n, u.id, u.username, s.role_limit, s.may_decide, ${rightsUnless(AWAITED)},
+            coalesce(t.scopes, c.scopes, m.scopes, s.scopes) as scopes, t.id is not null as is_token
        from rows from (
               jsonb_to_recordset(?::jsonb) as (sub uuid, sid uuid, client uuid, epoch int)
             ) with ordinality as q(sub, sid, client, epoch, n)

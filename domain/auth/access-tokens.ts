@@ -16,7 +16,7 @@ import { invalid, notFound } from '../errors.ts';
 import { checkQuota } from '../quotas/check.ts';
 import type { QuotaEnv } from '../quotas/settings.ts';
 import { startableBy } from '../registry/workflow-policy.ts';
-import { TEAMS_OF_USER, type TeamRole, hasRole, scopedActor, type Actor } from './actor.ts';
+import { hasRole, rightsUnless, scopedActor, type Actor, type TeamRole } from './actor.ts';
 import type { Caller } from './known-callers.ts';
 import { seenBy } from './ownership.ts';
 import { hashToken } from './sessions.ts';
@@ -125,6 +125,7 @@ interface CallerRow {
   roles: Role[];
   groups: string[];
   teams: TeamRole[];
+  awaits: boolean;
   token_epoch: number;
   scopes: string[];
   exp: number;
@@ -132,7 +133,8 @@ interface CallerRow {
 }
 
 const CALLER = new Prepared(
-  `select t.id, u.id as user_id, u.username, u.roles, u.groups, ${TEAMS_OF_USER}, u.token_epoch, t.scopes,
+  `select t.id, u.id as user_id, u.username, ${rightsUnless('t.awaits_second_factor')},
+          u.token_epoch, t.scopes,
           floor(extract(epoch from t.expires_at))::int as exp,
           coalesce(t.last_used_at < now() - interval '1 minute', true) as due
      from access_token t join user_account u on u.id = t.user_id
@@ -150,9 +152,10 @@ export async function accessTokenCaller(
   const [row] = await CALLER.execute<CallerRow>(em, [hashToken(token).toString('hex')]);
   if (row === undefined) return null;
   if (row.due) await noteUse(em, row.id, address);
-  const { username, roles, groups, scopes } = row;
+  const { username, roles, groups, teams, awaits, scopes } = row;
+  const waiting = awaits && { awaitsSecondFactor: true as const };
   return {
-    actor: tokenActor({ id: row.user_id, username, roles, groups, teams: row.teams }, scopes),
+    actor: tokenActor({ id: row.user_id, username, roles, groups, teams, ...waiting }, scopes),
     claims: { sub: row.user_id, sid: row.id, client_id: row.id, epoch: row.token_epoch, exp: row.exp },
   };
 }

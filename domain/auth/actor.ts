@@ -13,9 +13,16 @@ const TEAMS = `(
 /** SQL: the teams of the user `u`, as JSON. */
 export const TEAMS_OF_USER = `${TEAMS} as teams`;
 
-/** SQL: those in the session `s`; none while it waits for a second factor to be set up. */
-export const SESSION_TEAMS = `case when coalesce(s.awaits_second_factor, false) then '[]'::json
-  else ${TEAMS} end as teams`;
+/** SQL: the roles of the user `u`; a viewer's while the condition says that a second factor is awaited. */
+export function rolesUnless(awaited: string): string {
+  return `case when ${awaited} then array['viewer'] else u.roles end as roles`;
+}
+
+/** SQL: `rolesUnless`, the groups, the teams (none while it is awaited), and whether it is. */
+export function rightsUnless(awaited: string): string {
+  return `${rolesUnless(awaited)}, u.groups,
+    case when ${awaited} then '[]'::json else ${TEAMS} end as teams, ${awaited} as awaits`;
+}
 
 /** The authenticated caller. Roles and groups are read from the user's row for this request. */
 export interface Actor {
@@ -35,7 +42,7 @@ export interface Actor {
   teamsOnly?: boolean;
   /** Of a token that may read the audit log: the teams that the user administers, whatever else it may do. */
   auditedTeams?: readonly string[];
-  /** The session waits for a second factor to be set up: it starts nothing. */
+  /** The session, token or client waits for a second factor: it starts nothing. */
   awaitsSecondFactor?: boolean;
   /** Set if an OAuth client acts for the user. */
   client?: {

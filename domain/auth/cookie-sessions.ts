@@ -4,8 +4,8 @@ import { v7 as uuidv7 } from 'uuid';
 
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { FIRST_PARTY_CLIENT, SESSION_ROLES, type ExpiringClaims } from './access-token.ts';
-import { SESSION_TEAMS, type Actor, type TeamRole } from './actor.ts';
+import { FIRST_PARTY_CLIENT, type ExpiringClaims } from './access-token.ts';
+import { rightsUnless, type Actor, type TeamRole } from './actor.ts';
 import {
   auditLogIn,
   hashToken,
@@ -104,8 +104,8 @@ interface Row {
 /** The user of a cookie by one indexed read; null if the session ended or the user is disabled. */
 export async function callerOfCookie(em: EntityManager, secret: string): Promise<CookieCaller | null> {
   const [row] = await em.execute<Row[]>(
-    `select s.id as sid, u.id as user_id, u.username, ${SESSION_ROLES} as roles, u.groups, u.token_epoch,
-            ${SESSION_TEAMS}, coalesce(s.awaits_second_factor, false) as awaits,
+    `select s.id as sid, u.id as user_id, u.username, u.token_epoch,
+            ${rightsUnless('s.awaits_second_factor')},
             extract(epoch from greatest(coalesce(s.authenticated_at, s.created_at), s.verified_at))::int
               as auth_time,
             floor(extract(epoch from s.expires_at))::int as exp,

@@ -8,6 +8,7 @@ import { writeAudit } from '../audit/write.ts';
 import { signIdToken } from '../oauth/openid.ts';
 import { DECIDE_SCOPE } from '../oauth/scopes.ts';
 import type { Role } from '../../contracts/roles.ts';
+import { rolesUnless } from './actor.ts';
 import { clientSecretFits } from './clients.ts';
 import { completeLogIn, logIn, type ChallengeAnswer, type LogInDeps } from './log-in.ts';
 import { openSession, originOfOpening, rotateSession, type OpenedFrom, type Session } from './sessions.ts';
@@ -128,7 +129,8 @@ export async function clientGrant(
       scopes: string[] | null;
     }[]
   >(
-    `select c.id, c.secret_hash, c.scopes, u.id as user_id, u.status, u.token_epoch, u.roles
+    `select c.id, c.secret_hash, c.scopes, u.id as user_id, u.status, u.token_epoch,
+            ${rolesUnless('c.awaits_second_factor')}
      from auth_client c join user_account u on u.id = c.user_id where c.id = ? and c.expires_at > now()`,
     [isUuid(clientId) ? clientId : null],
   );

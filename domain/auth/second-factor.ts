@@ -194,8 +194,8 @@ export async function renewRecoveryCodes(em: EntityManager, userId: string): Pro
 
 /**
  * After a factor was added or removed: notes whether there is one. The first one gives recovery codes, and
- * the session that has added it its full rights; the last one takes the codes along, and the rights for which
- * roles of the user need a factor.
+ * the session that has added it and the user's programs their full rights; the last one takes the codes
+ * along, and the rights for which roles of the user need a factor.
  * @returns new recovery codes; null if there is nothing new
  */
 export async function noteFactors(
@@ -218,6 +218,7 @@ export async function noteFactors(
     return null;
   }
   if (sid !== null && user?.had === false) await endWaiting(em, userId, sid);
+  await settlePrograms(em, [userId], neededBy);
   return left > 0 ? null : renewRecoveryCodes(em, userId);
 }
 
@@ -236,7 +237,8 @@ async function forgetShown(em: EntityManager, userId: string): Promise<void> {
 
 /**
  * Leaves a viewer's rights to the sessions in which no second factor was shown, if a role of their user needs
- * one: after the last factor is gone, and after a role came along, whoever gave it.
+ * one: after the last factor is gone, and after roles have changed, whoever changed them. The users' programs
+ * follow.
  */
 export async function limitSessions(
   em: EntityManager,
@@ -251,6 +253,45 @@ export async function limitSessions(
         and s.second_factor is null and s.revoked_at is null and not s.awaits_second_factor`,
     [arrayLiteral(userIds), arrayLiteral(neededBy)],
   );
+  await settlePrograms(em, userIds, neededBy);
+}
+
+/** Programs show no factor themselves. */
+const PROGRAMS = ['auth_client', 'access_token'] as const;
+
+/**
+ * Machine clients and access tokens have a viewer's rights while a role of their user needs a second factor
+ * and the user neither has one nor has ever logged in by an issuer that asked for one. In batches, as
+ * `limitOpenSessions`. @returns the number of those that wait now, and did not before
+ */
+export async function settlePrograms(
+  em: EntityManager,
+  userIds: readonly string[] | 'of everybody',
+  neededBy: readonly Role[],
+): Promise<number> {
+  let limited = 0;
+  const among = userIds === 'of everybody' ? '' : 'and u.id = any(?::uuid[])';
+  const values = [arrayLiteral(neededBy), ...(userIds === 'of everybody' ? [] : [arrayLiteral(userIds)])];
+  for (const table of PROGRAMS)
+    for (let count = BATCH; count === BATCH;) {
+      const rows = await em.execute<{ awaits: boolean }[]>(
+        `with settled as materialized (
+           select p.id, needs.factor as awaits
+             from ${table} p join user_account u on u.id = p.user_id
+            cross join lateral (
+              select u.roles && ?::text[] and not u.second_factor
+                 and not exists (select from user_identity i where i.user_id = u.id and i.second_factor)
+                  as factor) needs
+            where p.awaits_second_factor <> needs.factor ${among}
+            order by p.id limit ${BATCH} for no key update of p)
+         update ${table} p set awaits_second_factor = settled.awaits
+           from settled where p.id = settled.id returning settled.awaits`,
+        values,
+      );
+      count = rows.length;
+      limited += rows.filter(({ awaits }) => awaits).length;
+    }
+  return limited;
 }
 
 /**

@@ -99,7 +99,6 @@ async function settleRoles(
   secondFactorRoles: readonly Role[],
 ): Promise<Map<string, Role[]>> {
   const changed = new Map<string, Role[]>();
-  const former = new Map(users.map(({ id, roles }) => [id, roles]));
   for (const user of users) {
     const given = user.managed ? givenRoles(user, issuer) : user.roles;
     if (isSame(given, user.roles)) continue;
@@ -110,17 +109,12 @@ async function settleRoles(
     changed.set(user.id, keepsAdmin ? [...given, 'admin'] : given);
   }
   await writeRoles(em, [...changed]);
-  const having = (has: (roles: Role[], before: Role[]) => boolean): string[] =>
-    [...changed].filter(([id, roles]) => has(roles, former.get(id) ?? [])).map(([id]) => id);
+  const withoutRole = [...changed].filter(([, roles]) => roles.length === 0);
   await endAllSessions(
     em,
-    having((roles) => roles.length === 0),
+    withoutRole.map(([id]) => id),
   );
-  await limitSessions(
-    em,
-    having((roles, before) => roles.some((role) => !before.includes(role))),
-    secondFactorRoles,
-  );
+  await limitSessions(em, [...changed.keys()], secondFactorRoles);
   return changed;
 }
 

@@ -5,6 +5,7 @@ import { arrayLiteral } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { endCookieSession, openCookieSession } from '../auth/cookie-sessions.ts';
 import { writeAudit } from '../audit/write.ts';
+import { settlePrograms } from '../auth/second-factor.ts';
 import { endAllSessions, LOG_IN, originOfOpening, type OpenedFrom } from '../auth/sessions.ts';
 import type { IssuedIdentity } from '../ports.ts';
 import { holdTeamGroups } from '../teams/follow-groups.ts';
@@ -49,6 +50,8 @@ export async function logInByIdentity(
   await followProfile(em, found.user_id, issuer, identity.claims);
   const { secondFactorRoles = [] } = from.policy ?? {};
   const settled = await settleAccess(em, [found.user_id], issuer, secondFactorRoles);
+  // What the identity has shown now counts for them.
+  await settlePrograms(em, [found.user_id], secondFactorRoles);
   await auditAccount(em, from, issuer, found);
   await auditAccess(em, originOfOpening(from), issuer, settled);
   if (found.status !== 'active') return refused(em, from, issuer, 'disabled', found.user_id);
@@ -205,7 +208,7 @@ export async function keepClaims(
   await em.execute(
     `update user_identity
         set claim_roles = ?::text[], claim_groups = ?::text[], label = ?, last_log_in_at = clock_timestamp(),
-            issued_names = ?::text[], issued_ids = ?::text[]
+            issued_names = ?::text[], issued_ids = ?::text[], second_factor = second_factor or ?
       where id = ?`,
     [
       arrayLiteral(rolesOf(mapping, claims)),
@@ -213,6 +216,7 @@ export async function keepClaims(
       textAt(claims, mapping.username, 255) ?? textAt(claims, mapping.email, 255),
       names,
       arrayLiteral(issuedIds(issuer, identity)),
+      hasSecondFactor(issuer, identity),
       identityId,
     ],
   );

@@ -129,3 +129,84 @@ test('a session that was open before the account had its factor has not seen it'
   expect((await former.post('/users/me/verify', { code: codeOf(secret, 0) })).status).toBe(204);
   expect((await former.get('/users')).status).toBe(200);
 });
+
+/** A machine client, by a token from before each call and by a new one. */
+async function machineOf({ client_id, client_secret }: Record<string, string>) {
+  const grant = () =>
+    app.anonymous.post('/auth/token', { grant_type: 'client_credentials', client_id, client_secret });
+  const former = createClient(app.url, (await grant()).body.access_token);
+  const isAdmin = async (): Promise<boolean[]> => {
+    const now = createClient(app.url, (await grant()).body.access_token);
+    return Promise.all([former, now].map(async (one) => (await one.get('/users')).status === 200));
+  };
+  return { former, isAdmin, grant };
+}
+
+test("tokens and machine clients have a viewer's rights until their user has a second factor", async () => {
+  const user = await app.createUser({ roles: ['builder'] });
+  const change = async (fields: object): Promise<void> => {
+    expect((await admin.patch(`/users/${user.id}`, fields)).status).toBe(200);
+  };
+  await change({ password: PASSWORD });
+  const { body } = await app.anonymous.post('/auth/token', { username: user.username, password: PASSWORD });
+  const own = createClient(app.url, body.access_token);
+  const made = await own.post('/users/me/clients', { name: 'robot' });
+  const { former, isAdmin, grant } = await machineOf(made.body);
+  const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+  const scopes = ['workflows:read', 'workflows:write'];
+  const { token } = (await own.post('/users/me/tokens', { name: 't', scopes, expires_at })).body;
+  const personal = createClient(app.url, token);
+  /** Whether they may do what builders do: the definition is refused only after that. */
+  const build = () =>
+    Promise.all([former, personal].map(async (one) => (await one.post('/workflows', {})).status));
+  const mayBuild = [422, 422];
+  expect([await build(), await isAdmin()]).toEqual([mayBuild, [false, false]]);
+
+  // Of the roles, none counts before the factor is set up, as in sessions.
+  await change({ roles: ['builder', 'admin'] });
+  expect([await build(), await isAdmin()]).toEqual([
+    [403, 403],
+    [false, false],
+  ]);
+  expect((await grant()).body.scope).toBe('viewer');
+  expect((await personal.get('/workflows')).status).toBe(200);
+  expect((await personal.post('/workflows', {})).body).toMatchObject({
+    code: 'role_required',
+    detail: expect.stringContaining('until its user has a second factor'),
+  });
+  // Without the role they go on.
+  await change({ roles: ['builder'] });
+  expect(await build()).toEqual(mayBuild);
+  await change({ roles: ['builder', 'admin'] });
+  expect(await build()).toEqual([403, 403]);
+
+  const { secret } = (await own.post('/users/me/totp')).body;
+  expect((await own.post('/users/me/totp/confirm', { code: codeOf(secret, -1) })).status).toBe(200);
+  expect([await build(), await isAdmin()]).toEqual([mayBuild, [true, true]]);
+  expect((await own.delete('/users/me/totp')).status).toBe(204);
+  expect([await build(), await isAdmin()]).toEqual([
+    [403, 403],
+    [false, false],
+  ]);
+});
+
+test('a second factor that the issuer has asked for once counts for machine clients, too', async () => {
+  const ids = [await provisioned('s-3'), await provisioned('s-4')];
+  const bare = await enter('s-3', {});
+  const full = await enter('s-4', { groups: ['two-factors'] });
+  const make = async ({ call }: Awaited<ReturnType<typeof enter>>) =>
+    machineOf((await call('POST', '/users/me/clients', { name: 'robot' })).body);
+  const [waiting, free] = [await make(bare), await make(full)];
+  await setChiefs(...ids);
+  expect([await waiting.isAdmin(), await free.isAdmin()]).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+  // Later log-ins need not tell it again.
+  await enter('s-4', {});
+  await enter('s-3', { groups: ['two-factors'] });
+  expect([await waiting.isAdmin(), await free.isAdmin()]).toEqual([
+    [true, true],
+    [true, true],
+  ]);
+});
