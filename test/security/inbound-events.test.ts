@@ -327,6 +327,14 @@ test('builders of a team send by its hooks only what they may send, also by hook
   const renamed = await asBert.patch(`/hooks/${own.id}`, { name: 'The till', active: false });
   expect(renamed.body).toMatchObject({ name: 'The till', active: false, secret: 'NEW', source });
   expect((await asAnn.patch(`/hooks/${own.id}`, { secret: 'OLD', active: true })).status).toBe(200);
+  // A builder has the team's secrets and its bindings, so could sign anyway: the log says who did it.
+  const key = `whsec_${randomBytes(24).toString('base64')}`;
+  const text = JSON.stringify({ type: 'paid' });
+  expect((await call(own.id, text, signed('standard', text, { key }))).status).toBe(401);
+  expect((await asBert.put(`/secrets/OLD?team_id=${team}`, { value: key })).status).toBe(200);
+  expect((await call(own.id, text, signed('standard', text, { key }))).status).toBe(202);
+  const log = await asAnn.get(`/audit?team_id=${team}&action=putSecret&actor_id=${bert.id}`);
+  expect(log.body).toMatchObject([{ action: 'putSecret', actor: { id: bert.id }, team_id: team }]);
   // Others neither read the webhook nor what it has sent.
   const stranger = await app.as(await app.createUser({ roles: ['builder'] }));
   expect((await stranger.get(`/hooks/${own.id}`)).status).toBe(404);
