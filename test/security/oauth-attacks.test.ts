@@ -3,7 +3,14 @@ import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { credentials, makeGenericClientConstructor, Metadata } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
-import { createClient, startTestApp, type Client, type TestApp, type TestUser } from '../support/app.ts';
+import {
+  createClient,
+  startTestApp,
+  type Client,
+  type Reply,
+  type TestApp,
+  type TestUser,
+} from '../support/app.ts';
 import { fromOwnPage, sessionCookie, withHeaders } from '../support/browser.ts';
 import {
   answer,
@@ -373,7 +380,7 @@ describe('a client', () => {
     expect((await own.delete(`/files/${id}`)).status).toBe(204);
   });
 
-  test('limited to reading cancels nothing by A2A, and sets up no push notifications', async () => {
+  test('limited to reading changes nothing by any method of A2A', async () => {
     const bob = await app.createUser({ roles: ['builder'] });
     const own = await app.as(bob);
     const base = await workflowAgentPath(own, { do: [{ a: { set: { text: 'x' } } }] });
@@ -389,22 +396,74 @@ describe('a client', () => {
     };
     const token = await tokenFor('viewer');
     const limited = createClient(app.url, token);
-    expect((await rpc(limited, 'GetTask', { id })).body.result).toMatchObject({ id });
-    expect((await limited.post(`/runs/${id}/cancel`, {})).status).toBe(403);
     const url = 'https://receiver.example.com/push';
-    for (const reply of [
-      await rpc(limited, 'CancelTask', { id }),
-      await limited.post(base, { jsonrpc: '2.0', id: 1, method: 'tasks/cancel', params: { id } }),
-      await limited.post(`${base}/tasks/${id}:cancel`, {}, { headers }),
-      await limited.post(`${base}/v1/tasks/${id}:cancel`, {}),
-      await rpc(limited, 'CreateTaskPushNotificationConfig', { taskId: id, id: 'c', url }),
-    ])
-      expect(JSON.stringify(reply.body)).toContain('requires the role builder');
+    const push = { taskId: id, id: 'c', url };
+    expect((await rpc(own, 'CreateTaskPushNotificationConfig', push)).body.result).toMatchObject({ id: 'c' });
+    for (const [method, params] of [
+      ['GetTask', { id }],
+      ['ListTasks', {}],
+      ['GetTaskPushNotificationConfig', { taskId: id, id: 'c' }],
+      ['ListTaskPushNotificationConfigs', { taskId: id }],
+    ] as const)
+      expect([method, (await rpc(limited, method, params)).body]).toEqual([
+        method,
+        expect.objectContaining({ result: expect.anything() }),
+      ]);
+    expect((await limited.post(`/runs/${id}/cancel`, {})).status).toBe(403);
+    const other = 'https://other.example.com/push';
+    const configs = `tasks/${id}/pushNotificationConfigs`;
+    const pushing = { returnImmediately: true, taskPushNotificationConfig: { id: 'd', url: other } };
+    const changes: [string, () => Promise<Reply>][] = [
+      ...(
+        [
+          ['SendMessage', { message: { ...message, messageId: 'n' } }],
+          ['SendStreamingMessage', { message: { ...message, messageId: 'n' } }],
+          // A repeated message starts nothing, but has another push configuration.
+          ['SendMessage', { message, configuration: pushing }],
+          ['CancelTask', { id }],
+          ['CreateTaskPushNotificationConfig', { taskId: id, id: 'd', url: other }],
+          ['DeleteTaskPushNotificationConfig', { taskId: id, id: 'c' }],
+        ] as const
+      ).map(([method, params]): [string, () => Promise<Reply>] => [
+        method,
+        () => rpc(limited, method, params),
+      ]),
+      ...(
+        [
+          ['tasks/cancel', { id }],
+          [
+            'tasks/pushNotificationConfig/set',
+            { taskId: id, pushNotificationConfig: { id: 'd', url: other } },
+          ],
+          ['tasks/pushNotificationConfig/delete', { id, pushNotificationConfigId: 'c' }],
+        ] as const
+      ).map(([method, params]): [string, () => Promise<Reply>] => [
+        method,
+        () => limited.post(base, { jsonrpc: '2.0', id: 1, method, params }),
+      ]),
+      ['POST :cancel', () => limited.post(`${base}/tasks/${id}:cancel`, {}, { headers })],
+      ['POST :cancel of 0.3', () => limited.post(`${base}/v1/tasks/${id}:cancel`, {})],
+      ['POST configs', () => limited.post(`${base}/${configs}`, { url: other }, { headers })],
+      ['DELETE config', () => limited.delete(`${base}/${configs}/c`, { headers })],
+      ['DELETE config of 0.3', () => limited.delete(`${base}/v1/${configs}/c`)],
+    ];
+    for (const [change, request] of changes)
+      expect([change, JSON.stringify((await request()).body)]).toEqual([
+        change,
+        expect.stringMatching(/(requires|needs) the role builder/),
+      ]);
     expect(await cancelByGrpc(base.split('/').at(-1) ?? '', id, token)).toContain(
       'requires the role builder',
     );
     expect((await own.get(`/runs/${id}`)).body.status).toBe('pending');
+    const listed = await rpc(own, 'ListTaskPushNotificationConfigs', { taskId: id });
+    expect(listed.body.result.configs).toMatchObject([{ id: 'c', url }]);
     const full = createClient(app.url, await tokenFor('builder'));
+    const removed = await rpc(full, 'DeleteTaskPushNotificationConfig', { taskId: id, id: 'c' });
+    expect(removed.body.error).toBeUndefined();
+    expect((await rpc(own, 'ListTaskPushNotificationConfigs', { taskId: id })).body.result.configs).toEqual(
+      [],
+    );
     const cancelled = await rpc(full, 'CancelTask', { id });
     expect(cancelled.body.result.status.state).toBe('TASK_STATE_CANCELED');
   });

@@ -10,7 +10,7 @@ import { deliverSignals, startRun } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import { inTransaction } from '../../transaction.ts';
 import { requireScope } from '../../scopes.ts';
-import type { A2ACall } from '../call.ts';
+import { changing, type A2ACall } from '../call.ts';
 import { receiveMessageFiles, type MessageFiles } from '../message-files.ts';
 import { afterCommit } from './after-commit.ts';
 import { historyLengthOf } from './fields.ts';
@@ -59,7 +59,11 @@ function checkedMessage(call: A2ACall, params: SendMessageRequest): A2AMessage {
   if (!params.message)
     throw invalid([{ pointer: '/message', code: 'required', message: 'message is required' }]);
   historyLengthOf(params.configuration?.historyLength);
-  if (params.configuration?.taskPushNotificationConfig) requirePushNotifications(call);
+  if (params.configuration?.taskPushNotificationConfig) {
+    requirePushNotifications(call);
+    // A message that is repeated starts nothing, but would set this up for its task.
+    changing(call);
+  }
   // The codec's output is ProtoJSON, which has the shape of A2AMessage.
   const json = SendMessageRequest.toJSON(params) as { message: Partial<A2AMessage> };
   const message = { messageId: '', parts: [], ...json.message } as A2AMessage;

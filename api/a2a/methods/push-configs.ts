@@ -71,6 +71,7 @@ export async function removePushConfig(
   { taskId, id }: DeleteTaskPushNotificationConfigRequest,
 ): Promise<void> {
   const row = await configuredTask(call, taskId);
+  changing(call);
   await inTransaction(
     () => call.deps.orm.em.fork(),
     async (em) => {
