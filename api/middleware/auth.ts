@@ -173,7 +173,7 @@ function withResource(deps: AuthDeps, { resource: path }: AuthRule): AuthDeps {
 export function actingAs(actor: Actor, needed: Role, inTeams: boolean): Actor {
   if (inTeams && hasRoleInSomeTeam(actor, needed)) return acting(actor, needed);
   if (hasRole(actor, needed)) return actor;
-  const until = ", and until its user has a second factor, this caller has a viewer's rights";
+  const until = ", and until its user shows a second factor, this caller has a viewer's rights";
   const detail = `This requires the role ${needed}${actor.awaitsSecondFactor === true ? until : ''}.`;
   throw forbidden(detail, 'role_required');
 }

@@ -50,7 +50,7 @@ export async function logInByIdentity(
   await followProfile(em, found.user_id, issuer, identity.claims);
   const { secondFactorRoles = [] } = from.policy ?? {};
   const settled = await settleAccess(em, [found.user_id], issuer, secondFactorRoles);
-  // What the identity has shown now counts for them.
+  // A second factor that this log-in has shown counts for the user's programs, too.
   await settlePrograms(em, [found.user_id], secondFactorRoles);
   await auditAccount(em, from, issuer, found);
   await auditAccess(em, originOfOpening(from), issuer, settled);

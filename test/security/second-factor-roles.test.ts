@@ -172,7 +172,7 @@ test("tokens and machine clients have a viewer's rights until their user has a s
   expect((await personal.get('/workflows')).status).toBe(200);
   expect((await personal.post('/workflows', {})).body).toMatchObject({
     code: 'role_required',
-    detail: expect.stringContaining('until its user has a second factor'),
+    detail: expect.stringContaining('until its user shows a second factor'),
   });
   // Without the role they go on.
   await change({ roles: ['builder'] });
