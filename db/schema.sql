@@ -1365,6 +1365,15 @@ create table listener_shape (
   constraint listener_shape_pkey PRIMARY KEY (shape)
 );
 
+create unlogged table live_run_room (
+  holder_id uuid not null,
+  stripe smallint not null,
+  live_runs bigint not null,
+  room bigint not null,
+  granted_at timestamp with time zone not null,
+  constraint live_run_room_pkey PRIMARY KEY (holder_id, stripe)
+);
+
 create table login_attempt (
   id uuid not null,
   account text not null,
@@ -1840,6 +1849,7 @@ CREATE INDEX run_with_budget ON public.run USING btree (owner_id, id) WHERE (bud
 CREATE INDEX run_workflow ON public.run USING btree (workflow_id, id DESC);
 CREATE TRIGGER run_ended AFTER UPDATE OF status ON public.run FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION notify_ended_call();
 CREATE TRIGGER run_log AFTER DELETE ON public.run REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION remove_run_log();
+CREATE TRIGGER run_moved AFTER UPDATE OF owner_id, team_id ON public.run FOR EACH ROW WHEN (((old.owner_id IS DISTINCT FROM new.owner_id) OR (old.team_id IS DISTINCT FROM new.team_id))) EXECUTE FUNCTION forget_run_room();
 
 create table run_checkpoint (
   run_id uuid not null,
@@ -2086,6 +2096,7 @@ CREATE INDEX team_created_by ON public.team USING btree (created_by);
 CREATE INDEX team_ended ON public.team USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 CREATE UNIQUE INDEX team_name ON public.team USING btree (lower(name));
 CREATE INDEX team_search ON public.team USING gin (name gin_trgm_ops);
+CREATE TRIGGER team_quotas_changed AFTER UPDATE OF quotas ON public.team FOR EACH ROW WHEN ((old.quotas IS DISTINCT FROM new.quotas)) EXECUTE FUNCTION forget_run_room();
 
 create table team_group (
   team_id uuid not null,
@@ -2251,6 +2262,7 @@ CREATE CONSTRAINT TRIGGER user_account_keeps_admin_deleted AFTER DELETE ON publi
 CREATE TRIGGER user_account_links AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups))) EXECUTE FUNCTION void_decision_links();
 CREATE TRIGGER user_account_noted_update AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((new.erased_at IS NULL) AND ((old.password_hash IS DISTINCT FROM new.password_hash) OR (old.email IS DISTINCT FROM new.email) OR (NOT (new.roles <@ old.roles))))) EXECUTE FUNCTION note_account_change();
 CREATE TRIGGER user_account_password_links BEFORE UPDATE ON public.user_account FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch) OR (old.email IS DISTINCT FROM new.email) OR (old.password_hash IS DISTINCT FROM new.password_hash))) EXECUTE FUNCTION void_account_links();
+CREATE TRIGGER user_account_quotas_changed AFTER UPDATE OF quotas ON public.user_account FOR EACH ROW WHEN ((old.quotas IS DISTINCT FROM new.quotas)) EXECUTE FUNCTION forget_run_room();
 CREATE TRIGGER user_account_tasks AFTER UPDATE OF status ON public.user_account FOR EACH ROW WHEN (((old.status = 'active'::text) AND (new.status <> 'active'::text))) EXECUTE FUNCTION return_tasks();
 
 create table user_identity (
@@ -2470,8 +2482,10 @@ create table write_pause (
 -- function events_before(p_run uuid, p_before integer, p_after integer, p_levels text[], p_task text, p_limit integer, p_bytes bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(seq integer, at timestamp with time zone, level text, type text, task text, message text, data json, is_full boolean)
 -- function follow_budget() returns trigger
 -- function follow_run_status(p_run uuid, p_asked_before uuid[], p_projection jsonb, p_seq integer) returns boolean
+-- function forget_run_room() returns trigger
 -- function grant_application(application name) returns void
 -- function handing_over_to(p_user uuid) returns uuid[]
+-- function has_run_room(p_scope text, p_id uuid, p_live bigint) returns boolean
 -- function hash_audit_removal(removal audit_removal) returns bytea
 -- function hitl_audit_refuse() returns trigger
 -- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean, p_claim integer DEFAULT NULL::integer) returns json

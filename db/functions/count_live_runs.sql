@@ -1,7 +1,8 @@
--- The live runs of a user, a team or the platform, counted up to `p_most`. As a function of its own, which is
--- volatile, it sees what was committed until now, also while the statement that calls it has waited.
+-- The live runs of a user, a team or the platform, counted up to `p_most`: those that the statement sees that
+-- calls it. Statements of a volatile function see what was committed until they began, also while the one that
+-- calls the function has waited.
 create or replace function count_live_runs(p_scope text, p_id uuid, p_most bigint) returns bigint
-language plpgsql set enable_seqscan = off as $$
+language plpgsql stable set enable_seqscan = off as $$
 begin
   if p_scope = 'user' then
     return (select count(*) from (

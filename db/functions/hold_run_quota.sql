@@ -28,8 +28,8 @@ begin
       if p_rate > 0 then
         select coalesce(sum(runs), 0) into started from run_rate where holder_id = p_id and minute = here;
       end if;
-      if (p_live = 0 or count_live_runs(p_scope, p_id, p_live - margin + 1) <= p_live - margin)
-         and (p_rate = 0 or started <= p_rate - margin) then
+      if (p_rate = 0 or started <= p_rate - margin)
+         and (p_live = 0 or has_run_room(p_scope, p_id, p_live)) then
         return jsonb_build_object('minute', here);
       end if;
       -- Gives the shared lock back: two that want more of it would wait for each other.
@@ -40,6 +40,7 @@ begin
   end if;
   perform pg_advisory_xact_lock(lock_key);
   here := date_trunc('minute', clock_timestamp());
+  delete from live_run_room where holder_id = p_id;
   if p_live > 0 and count_live_runs(p_scope, p_id, p_live) >= p_live then
     return jsonb_build_object('quota', 'live_runs', 'limit', p_live);
   end if;

@@ -35,6 +35,7 @@ export async function removeExpired(em: EntityManager): Promise<number> {
     ],
     ['api_copy', `expires_at < now() - interval '1 minute'`],
     ['run_rate', `minute < now() - interval '1 hour'`],
+    ['live_run_room', `granted_at < now() - interval '1 hour'`],
     ['request_count', `minute < now() - interval '1 hour'`],
     // A used refresh token is kept as long as its session, to detect reuse.
     ['auth_session', `expires_at < now() - interval '1 day'`],

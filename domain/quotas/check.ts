@@ -105,6 +105,8 @@ export async function checkQuota(
  */
 export async function checkLiveRuns(em: EntityManager, limits: QuotaEnv, userId: string): Promise<void> {
   await em.execute(`select pg_advisory_xact_lock(hashtextextended('run ' || ?::uuid, 0))`, [userId]);
+  // What connections have room for is not counted yet.
+  await em.execute('delete from live_run_room where holder_id = ?', [userId]);
   const [row] = await em.execute<{ own: string | null; used: string }[]>(
     `select o.own, count_live_runs('user', ?::uuid, coalesce(o.own, ?::bigint) + 1) as used
        from (select quota_of(?::uuid, 'live_runs')::bigint as own) o`,

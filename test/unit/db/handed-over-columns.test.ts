@@ -82,6 +82,7 @@ const STAYS: Record<string, string> = {
   'inbound_event.owner_id': FACT,
   'inbound_event.sent_by': `${FACT}, for four eyes`,
   'job.secrets_of': 'says whose secrets a live run began with, which are copied and stay',
+  'live_run_room.holder_id': SPENT,
   'marketplace_install.user_id': FACT,
   'marketplace_review.user_id': FACT,
   'marketplace_version.reviewed_by': FACT,

@@ -1,0 +1,12 @@
+-- Trigger of runs that get another owner or team, and of holders whose quotas change: the next start counts
+-- again (`has_run_room`).
+create or replace function forget_run_room() returns trigger
+language plpgsql set enable_seqscan = off as $$
+begin
+  if tg_table_name = 'run' then
+    delete from live_run_room where holder_id in (new.owner_id, new.team_id);
+  else
+    delete from live_run_room where holder_id = new.id;
+  end if;
+  return null;
+end $$;
