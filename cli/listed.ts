@@ -198,6 +198,7 @@ export const LISTED = [
       'create',
       'update',
       'delete',
+      'rotate-secret',
       'test',
       'deliveries',
       'delivery',

@@ -2660,6 +2660,13 @@ export type Root = {
     readiness: string;
   };
 };
+export type RotateWebhookSecretRequest = {
+  /**
+   * How long requests are signed with the former secret too, at most 7 days; 0: not at all.
+   * Default: 24 hours.
+   */
+  former_secret_seconds?: number;
+};
 export type Run = RunFields & {
   input_params: unknown;
   output: unknown;
@@ -3491,6 +3498,8 @@ export type WebhookFields = {
   /** Why the platform disabled the webhook: its URL answered 410, or deliveries kept failing. */
   disabled_reason: ('gone' | 'failing') | null;
   disabled_at: string | null;
+  /** After a rotation: requests are signed with the former secret too until then. */
+  former_secret_until: string | null;
   created_at: string;
   updated_at: string;
 };
@@ -5826,6 +5835,14 @@ export interface Operations {
     body?: RedeliverFailedWebhookDeliveriesRequest;
     answer: RedeliverFailedWebhookDeliveriesResponse;
   };
+  /** Give a webhook a new secret, and sign with the former one too for a while */
+  rotateWebhookSecret: {
+    path: {
+      id: string;
+    };
+    body?: RotateWebhookSecretRequest;
+    answer: NewWebhook;
+  };
   /** Send a test event */
   testWebhook: {
     path: {
@@ -6291,6 +6308,7 @@ export const OPERATIONS = {
     role: 'approver',
   },
   redeliverFailedWebhookDeliveries: { method: 'POST', path: '/webhooks/{id}/redeliver', role: 'approver' },
+  rotateWebhookSecret: { method: 'POST', path: '/webhooks/{id}/rotate-secret', role: 'approver' },
   testWebhook: { method: 'POST', path: '/webhooks/{id}/test', role: 'approver' },
   listWorkflows: { method: 'GET', path: '/workflows', role: 'viewer' },
   createWorkflow: { method: 'POST', path: '/workflows', role: 'builder' },

@@ -2320,9 +2320,13 @@ create table webhook (
   id uuid not null,
   description text,
   secret_encrypted text not null,
+  former_secret_encrypted text,
+  former_secret_until timestamp with time zone,
   constraint webhook_pkey PRIMARY KEY (id),
+  constraint webhook_former_secret_check CHECK (((former_secret_encrypted IS NULL) = (former_secret_until IS NULL))),
   constraint webhook_id_fkey FOREIGN KEY (id) REFERENCES delivery_target(id) ON DELETE CASCADE
 );
+CREATE INDEX webhook_former_secret ON public.webhook USING btree (former_secret_until) WHERE (former_secret_until IS NOT NULL);
 
 create table worker_seen (
   agent_id uuid not null,

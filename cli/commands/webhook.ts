@@ -1,11 +1,11 @@
 /** Webhooks and their deliveries. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { Delivery, UpdateWebhookRequest } from '../../client/index.ts';
+import type { Delivery, NewWebhook, UpdateWebhookRequest } from '../../client/index.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { webhookView } from '../core/event-views.ts';
-import { choice, flag, refuseFlags, text } from '../core/flags.ts';
+import { choice, flag, refuseFlags, seconds, text } from '../core/flags.ts';
 import { confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { ofTeam } from '../core/names.ts';
@@ -25,6 +25,15 @@ const deliveryView: View<Delivery> = {
   ],
   name: ({ id }) => id,
   none: 'No deliveries.',
+};
+
+const newWebhookView: View<NewWebhook> = {
+  columns: [
+    ...webhookView.columns,
+    ['secret', ({ secret }) => secret],
+    ['former secret until', ({ former_secret_until: until }) => until],
+  ],
+  name: ({ id }) => id,
 };
 
 const list = command({
@@ -51,10 +60,10 @@ const create = command({
   run: async (cli, { types, description, team }, url) => {
     const held = await ofTeam(cli, team);
     const body = { url, types: types?.split(',') ?? null, description: description ?? null, ...held };
-    await cli.out.record(await cli.client.call('createWebhook', { body, signal: cli.signal }), {
-      columns: [...webhookView.columns, ['secret', ({ secret }) => secret]],
-      name: ({ id }) => id,
-    });
+    await cli.out.record(
+      await cli.client.call('createWebhook', { body, signal: cli.signal }),
+      newWebhookView,
+    );
   },
 });
 
@@ -102,6 +111,23 @@ const remove = command({
     await confirm(cli, `Delete webhook ${id}?`, yes);
     await cli.client.call('deleteWebhook', { path: { id }, signal: cli.signal });
     cli.say(`Deleted webhook ${id}.`);
+  },
+});
+
+const rotateSecret = command({
+  brief: 'Give a webhook a new secret, which is shown once; the former one signs too for a while',
+  flags: { former: seconds('How long the former secret signs too, at most 7d; 0: no more. Default: 1d') },
+  arguments: [WEBHOOK],
+  run: async (cli, { former }, id) => {
+    const path = { id };
+    const { etag } = await cli.client.tagged('getWebhook', { path, signal: cli.signal });
+    // Of two rotations at once, the second would forget the secret of the first.
+    const headers = etag === null ? {} : { 'if-match': etag };
+    const body = former === undefined ? {} : { former_secret_seconds: former };
+    await cli.out.record(
+      await cli.client.call('rotateWebhookSecret', { path, body, headers, signal: cli.signal }),
+      newWebhookView,
+    );
   },
 });
 
@@ -170,7 +196,18 @@ const redeliver = command({
   },
 });
 
-const routes = { list, get, create, update, delete: remove, test, deliveries, delivery, redeliver };
+const routes = {
+  list,
+  get,
+  create,
+  update,
+  delete: remove,
+  rotateSecret,
+  test,
+  deliveries,
+  delivery,
+  redeliver,
+};
 
 export const webhookCommands = buildRouteMap<keyof typeof routes, Context>({
   routes,

@@ -177,7 +177,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       secret: 'value_encrypted',
       signing_key: 'private_key_encrypted',
       temporal_payload: 'data',
-      webhook: 'secret_encrypted',
+      webhook: 'secret_encrypted former_secret_encrypted',
     },
   ],
   [

@@ -1,5 +1,5 @@
 /**
- * Removes rows that are kept for a time of their own, whatever becomes of their runs
+ * Removes what is kept for a time of its own, whatever becomes of runs
  * (docs/interface.md#keeping-and-removing).
  */
 import type { EntityManager } from '../../db/orm.ts';
@@ -59,6 +59,13 @@ const OLD_ROWS = {
     sql: `delete from run_hour where ctid = any(array(
       select ctid from run_hour where hour < clock_timestamp() - ? * interval '1 day' limit ?))`,
   },
+  /** Nothing is signed with them any more. Locked, as a rotation may just have stored another one. */
+  formerSecrets: {
+    days: 0,
+    sql: `update webhook set former_secret_encrypted = null, former_secret_until = null where id in (
+      select id from webhook where former_secret_until < clock_timestamp() - ? * interval '1 day'
+       order by former_secret_until limit ? for update skip locked)`,
+  },
 } as const satisfies Record<string, OldRows>;
 
 export type RemovedRows = Record<keyof typeof OLD_ROWS, number>;
@@ -73,6 +80,7 @@ export async function removeOldRows(em: EntityManager, eventDays: number): Promi
     accountLinks: 0,
     links: 0,
     hours: 0,
+    formerSecrets: 0,
   };
   for (const [kind, { sql, ...own }] of Object.entries(OLD_ROWS)) {
     const days = 'days' in own ? own.days : eventDays;

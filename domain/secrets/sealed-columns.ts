@@ -52,6 +52,14 @@ export const SEALED: readonly SealedColumn[] = [
     context: (row) => webhookContext(field(row, 'id')),
   },
   {
+    table: 'webhook',
+    column: 'former_secret_encrypted',
+    use: 'webhooks',
+    key: ['id'],
+    age: 'id',
+    context: (row) => webhookContext(field(row, 'id')),
+  },
+  {
     table: 'notification_channel',
     column: 'url_encrypted',
     use: 'chats',

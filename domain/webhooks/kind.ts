@@ -24,14 +24,17 @@ export function webhookKind(deps: { orm: Orm; encryption: Encryption; baseUrl: s
         .filter(({ type }) => matchesType(types, type))
         .map((cloudEvent) => webhookMessage(cloudEvent, isEmitted(event) ? eventId(event) : cloudEvent.id)),
     async headers({ message_id: id, body, at }, target) {
-      const [row] = await deps.orm.em
-        .fork()
-        .execute<{ secret_encrypted: string }[]>('select secret_encrypted from webhook where id = ?', [
-          target.id,
-        ]);
+      const [row] = await deps.orm.em.fork().execute<{ secret: string; former: string | null }[]>(
+        `select secret_encrypted as secret,
+                  case when former_secret_until > clock_timestamp() then former_secret_encrypted end as former
+             from webhook where id = ?`,
+        [target.id],
+      );
       if (!row) return {};
-      const secret = deps.encryption.decrypt(row.secret_encrypted, secretContext(target.id));
-      return { ...signedHeaders(secret, { id, body, at }), 'user-agent': 'Cadenza-Webhooks/1.0' };
+      const secrets = [row.secret, row.former]
+        .filter((sealed) => sealed !== null)
+        .map((sealed) => deps.encryption.decrypt(sealed, secretContext(target.id)));
+      return { ...signedHeaders(secrets, { id, body, at }), 'user-agent': 'Cadenza-Webhooks/1.0' };
     },
   };
 }

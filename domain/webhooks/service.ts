@@ -10,7 +10,7 @@ import { holdersOf, mayChange } from '../auth/ownership.ts';
 import { enqueue, enqueueAgain, findDelivery, type DeliveryRow } from '../delivery/outbox.ts';
 import { addTarget, removeTarget, updateTarget, type DisabledReason } from '../delivery/target.ts';
 import { conflict, notFound } from '../errors.ts';
-import type { Encryption } from '../secrets/encryption.ts';
+import { opened, type Encryption } from '../secrets/encryption.ts';
 import { secretContext, WEBHOOK_KIND, webhookMessage } from './kind.ts';
 import { newSecret } from './signature.ts';
 
@@ -24,12 +24,16 @@ export interface Webhook {
   active: boolean;
   disabled_reason: DisabledReason | null;
   disabled_at: Date | null;
+  /** Until then requests are signed with the former secret too; null: with one secret. */
+  former_secret_until: Date | null;
   created_at: Date;
   updated_at: Date;
 }
 
 const COLUMNS = `t.id, t.owner_id, t.team_id, t.url, to_json(t.types) as types,
-  w.description, t.active, t.disabled_reason, t.disabled_at, t.created_at, t.updated_at`;
+  w.description, t.active, t.disabled_reason, t.disabled_at,
+  case when w.former_secret_until > clock_timestamp() then w.former_secret_until end as former_secret_until,
+  t.created_at, t.updated_at`;
 const FROM = 'webhook w join delivery_target t on t.id = w.id';
 const TEST_EVENT_TYPE = 'io.cadenza.webhook.test.v1';
 
@@ -118,7 +122,7 @@ export async function hasSecret(
     'select secret_encrypted from webhook where id = ?',
     [id],
   );
-  return row !== undefined && encryption.decrypt(row.secret_encrypted, secretContext(id)) === secret;
+  return row !== undefined && opened(encryption, row.secret_encrypted, secretContext(id)) === secret;
 }
 
 /** Newest first. Admins see everyone's webhooks. */
@@ -150,7 +154,10 @@ export interface WebhookChanges {
   secret?: string | undefined;
 }
 
-/** @returns whether deliveries are due: the caller then wakes the target after the commit */
+/**
+ * Another secret than the present one signs alone from then on: a former one ends.
+ * @returns whether deliveries are due: the caller then wakes the target after the commit
+ */
 export async function updateWebhook(
   em: EntityManager,
   encryption: Encryption,
@@ -165,13 +172,43 @@ export async function updateWebhook(
   });
   if (description !== undefined)
     await em.execute('update webhook set description = ? where id = ?', [description, webhook.id]);
-  if (secret !== undefined) {
-    await em.execute('update webhook set secret_encrypted = ? where id = ?', [
-      encryption.encrypt(secret, secretContext(webhook.id)),
-      webhook.id,
-    ]);
+  if (secret !== undefined && !(await hasSecret(em, encryption, webhook.id, secret))) {
+    await em.execute(
+      `update webhook set secret_encrypted = ?, former_secret_encrypted = null, former_secret_until = null
+        where id = ?`,
+      [encryption.encrypt(secret, secretContext(webhook.id)), webhook.id],
+    );
   }
   return due;
+}
+
+/**
+ * Gives the webhook a new secret. What is sent in the next `formerSeconds` is signed with the one before too;
+ * one that was former already ends. @returns the new secret, which is never shown again
+ */
+export async function rotateSecret(
+  em: EntityManager,
+  encryption: Encryption,
+  webhook: Webhook,
+  formerSeconds: number,
+): Promise<string> {
+  const secret = newSecret();
+  await updateTarget(em, webhook.id, {});
+  await em.execute(
+    `update webhook
+        set former_secret_encrypted = case when ?::int > 0 then secret_encrypted end,
+            former_secret_until = case when ?::int > 0 then clock_timestamp() + ? * interval '1 second' end,
+            secret_encrypted = ?
+      where id = ?`,
+    [
+      formerSeconds,
+      formerSeconds,
+      formerSeconds,
+      encryption.encrypt(secret, secretContext(webhook.id)),
+      webhook.id,
+    ],
+  );
+  return secret;
 }
 
 export async function deleteWebhook(em: EntityManager, webhook: Webhook): Promise<void> {

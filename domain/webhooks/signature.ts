@@ -1,6 +1,6 @@
 /**
  * Standard Webhooks: secrets `whsec_<base64>`, signatures `v1,<base64 of HMAC-SHA-256>` over id, time and
- * body.
+ * body, one for each secret, separated by spaces.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
@@ -19,13 +19,18 @@ export function isSecret(text: string): boolean {
 
 /** The headers of one attempt; `at` is signed too, which prevents replays of old messages. */
 export function signedHeaders(
-  secret: string,
+  secrets: readonly string[],
   message: { id: string; body: string; at: Date },
 ): Record<string, string> {
   const timestamp = String(Math.floor(message.at.getTime() / 1000));
-  const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
-  const signature = createHmac('sha256', key)
-    .update(`${message.id}.${timestamp}.${message.body}`)
-    .digest('base64');
-  return { 'webhook-id': message.id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
+  const content = `${message.id}.${timestamp}.${message.body}`;
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(content).digest('base64')}`;
+  });
+  return {
+    'webhook-id': message.id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures.join(' '),
+  };
 }

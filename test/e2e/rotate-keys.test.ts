@@ -44,7 +44,9 @@ beforeAll(async () => {
   await noteKeyInUse(em(), 'old');
   builder = await platform.as('builder');
   await builder.put('/secrets/API_KEY', { value: 'the secret value' });
-  await builder.post('/webhooks', { url: 'https://example.com/hook', types: ['*'] });
+  const webhook = await builder.post('/webhooks', { url: 'https://example.com/hook', types: ['*'] });
+  // Its former secret is kept too.
+  expect((await builder.post(`/webhooks/${webhook.body.id}/rotate-secret`)).status).toBe(200);
   // The first log-in creates a signing key.
   await platform.app.deps.keys.current();
   run = await startRun(builder, waiting, { large });

@@ -449,6 +449,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   getWebhookDelivery: readWebhook,
   updateWebhook: changeWebhook,
   deleteWebhook: changeWebhook,
+  rotateWebhookSecret: changeWebhook,
   testWebhook: changeWebhook,
   redeliverWebhookDelivery: changeWebhook,
   redeliverFailedWebhookDeliveries: changeWebhook,

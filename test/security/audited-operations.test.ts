@@ -256,6 +256,7 @@ async function tries(): Promise<Record<string, Try>> {
     },
     createWebhook: { body: { url: 'https://hooks.example.com/more' } },
     updateWebhook: { on: 'webhook', body: { active: true } },
+    rotateWebhookSecret: { on: 'webhook', body: {} },
     testWebhook: { on: 'webhook' },
     redeliverWebhookDelivery: {
       on: 'webhook',

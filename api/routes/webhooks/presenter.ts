@@ -27,6 +27,9 @@ export const webhookRecord = z
       description: 'Why the platform disabled the webhook: its URL answered 410, or deliveries kept failing.',
     }),
     disabled_at: timestamp.nullable(),
+    former_secret_until: timestamp.nullable().meta({
+      description: 'After a rotation: requests are signed with the former secret too until then.',
+    }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -83,6 +86,7 @@ export function presentWebhook(webhook: Webhook): z.input<typeof webhookRecord> 
     active,
     disabled_reason,
     disabled_at: optionalTime(webhook.disabled_at),
+    former_secret_until: optionalTime(webhook.former_secret_until),
     created_at: time(webhook.created_at),
     updated_at: time(webhook.updated_at),
   };

@@ -1,6 +1,7 @@
 /** Webhooks: docs/events-and-files.md#webhooks. */
 import * as z from 'zod';
 
+import { DEFAULT_FORMER_SECRET_SECONDS, MAX_FORMER_SECRET_SECONDS } from '../../../contracts/webhooks.ts';
 import { heldBy } from '../../../domain/audit/write.ts';
 import { holderOf } from '../../../domain/auth/ownership.ts';
 import { findDelivery, listDeliveries } from '../../../domain/delivery/outbox.ts';
@@ -15,6 +16,7 @@ import {
   listWebhooks,
   redeliver,
   redeliverFailed,
+  rotateSecret,
   sendTest,
   updateWebhook,
 } from '../../../domain/webhooks/service.ts';
@@ -170,7 +172,8 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'updateWebhook',
       summary: 'Update a webhook',
       description:
-        'Reactivating a webhook retries its pending deliveries. An inactive webhook records no events.',
+        'Reactivating a webhook retries its pending deliveries. An inactive webhook records no events. ' +
+        'Another `secret` signs alone at once; `rotate-secret` leaves time to change over.',
       tags,
       role: 'approver',
       inTeams: true,
@@ -225,6 +228,49 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         c.audit.note(heldBy(webhook.team_id));
         await deleteWebhook(c.em, webhook);
         return { status: 204 };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/webhooks/{id}/rotate-secret',
+      operationId: 'rotateWebhookSecret',
+      summary: 'Give a webhook a new secret, and sign with the former one too for a while',
+      description:
+        'The response shows the new secret. Until `former_secret_until` the header `webhook-signature` has ' +
+        'two signatures, separated by a space, so that receivers can change over in that time. Another ' +
+        'rotation ends the time of the one before. With `If-Match`, a repeated request rotates once.',
+      tags,
+      role: 'approver',
+      inTeams: true,
+      params: idParams,
+      body: z.object({
+        former_secret_seconds: z
+          .int()
+          .min(0)
+          .max(MAX_FORMER_SECRET_SECONDS)
+          .optional()
+          .meta({
+            description:
+              'How long requests are signed with the former secret too, at most 7 days; 0: not at all. ' +
+              'Default: 24 hours.',
+          }),
+      }),
+      responses: { 200: newWebhookRecord },
+      errors: [403, 412],
+      // The response contains a secret.
+      idempotent: false,
+      handler: async (c) => {
+        checkUnlimited(c);
+        const webhook = await getWebhook(c.em, c.actor, c.params.id, { lock: true });
+        checkIfMatch(c.ctx, tagOf(presentWebhook(webhook)));
+        const { former_secret_seconds: seconds = DEFAULT_FORMER_SECRET_SECONDS } = c.body;
+        const rotated = await rotateSecret(c.em, deps.encryption, webhook, seconds);
+        const changed = presentWebhook(await getWebhook(c.em, c.actor, webhook.id));
+        return {
+          status: 200,
+          body: { ...changed, secret: rotated },
+          headers: { 'Cache-Control': 'no-store', ETag: tagOf(changed) },
+        };
       },
     }),
     endpoint({

@@ -396,6 +396,13 @@ test('a webhook is tested, and a delivery sent again', async () => {
   ];
   expect([JSON.parse(whole.json().body).type, none.stdout]).toEqual(['io.cadenza.webhook.test.v1', '0\n']);
   expect(off.json()).toMatchObject({ active: false, types: ['io.cadenza.hitl', 'io.cadenza.run'] });
+  const rotated = (await ada.run(['webhook', 'rotate-secret', hook, '--former', '2h'])).json();
+  expect(rotated).toMatchObject({ id: hook, secret: expect.stringMatching(/^whsec_/) });
+  const leftMs = Date.parse(rotated.former_secret_until) - Date.now();
+  expect([leftMs > 3_600_000, leftMs < 7_200_001]).toEqual([true, true]);
+  const alone = await ada.run(['webhook', 'rotate-secret', hook, '--former', '0', '-o', 'json']);
+  expect(alone.json().former_secret_until).toBeNull();
+  expect((await ada.run(['webhook', 'rotate-secret', hook, '--former', '8d'])).exitCode).not.toBe(0);
 });
 
 test('events are sent in, listed and bound, and inbound webhooks rotate their secret', async () => {

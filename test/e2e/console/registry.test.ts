@@ -319,7 +319,7 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   await delivered(2);
   await page.getByRole('link', { name: 'All webhooks' }).click();
   await click(page, 'Rotate');
-  await dialog.getByText('The current secret ends at once.').waitFor();
+  await dialog.getByLabel('The current secret signs too').selectOption('for 1 hour');
   await dialog.getByRole('button', { name: 'Rotate' }).click();
   const rotated = await dialog.locator('pre', { hasText: 'whsec_' }).innerText();
   expect(rotated).not.toBe(first);
@@ -331,7 +331,15 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   const signed = (by: string) => () =>
     new Webhook(by).verify(sent?.body ?? '', sent?.headers as Record<string, string>);
   expect(signed(rotated)()).toMatchObject({ type: 'io.cadenza.webhook.test.v1' });
-  expect(signed(first)).toThrow('No matching signature');
+  expect(signed(first)()).toMatchObject({ type: 'io.cadenza.webhook.test.v1' });
+  await page.getByRole('link', { name: 'All webhooks' }).click();
+  await page.getByText('active, former secret ends').waitFor();
+  await click(page, 'Rotate');
+  await dialog.getByLabel('The current secret signs too').selectOption('no more');
+  await dialog.getByRole('button', { name: 'Rotate' }).click();
+  await dialog.locator('pre', { hasText: 'whsec_' }).waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByText('former secret ends').waitFor({ state: 'detached' });
 
   await page.getByRole('link', { name: 'Files' }).click();
   const content = { name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('otters') };

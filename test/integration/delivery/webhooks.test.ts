@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 
 import type { Client } from '../../support/app.ts';
@@ -91,6 +91,7 @@ test.each([
   ['GET', `/webhooks/${missing}`, false],
   ['PATCH', `/webhooks/${missing}`, true],
   ['DELETE', `/webhooks/${missing}`, true],
+  ['POST', `/webhooks/${missing}/rotate-secret`, true],
   ['POST', `/webhooks/${missing}/test`, true],
   ['GET', `/webhooks/${missing}/deliveries`, false],
   ['POST', `/webhooks/${missing}/redeliver`, true],
@@ -117,6 +118,7 @@ test('a webhook is created, read, changed, listed and deleted, and its secret is
     active: true,
     disabled_reason: null,
     disabled_at: null,
+    former_secret_until: null,
     created_at: expect.any(String),
     updated_at: expect.any(String),
     secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/=]{40,}$/),
@@ -131,6 +133,7 @@ test('a webhook is created, read, changed, listed and deleted, and its secret is
     ['GET', ''],
     ['PATCH', ''],
     ['DELETE', ''],
+    ['POST', '/rotate-secret'],
     ['POST', '/test'],
     ['GET', '/deliveries'],
   ] as const) {
@@ -221,6 +224,125 @@ test('each event of a run is delivered once, in order, as a signed CloudEvent, t
   expect(delivery.body.body).toBe(server.seen.at(-1)?.body);
   expect((await builder.get(`/webhooks/${id}/deliveries?limit=1`)).headers.get('link')).toContain('cursor=');
   expect(foreign.seen).toEqual([]);
+});
+
+describe('the rotation of a secret', () => {
+  const HOUR_MS = 3_600_000;
+  let server: TestServer;
+  let webhook: any;
+  beforeEach(async () => {
+    server = await receiver(() => 204);
+    webhook = await subscribe(server.url, { types: ['none'] });
+  });
+
+  const path = () => `/webhooks/${webhook.id}`;
+  const rotate = async (body: object = {}): Promise<any> => {
+    const reply = await builder.post(`${path()}/rotate-secret`, body);
+    expect([reply.status, reply.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect(reply.body.secret).toMatch(/^whsec_/);
+    return reply.body;
+  };
+  /** For which of the secrets the next request is genuine, and how many signatures it has. */
+  async function signedBy(...secrets: string[]): Promise<[number, ...boolean[]]> {
+    const before = server.seen.length;
+    expect((await builder.post(`${path()}/test`)).status).toBe(202);
+    await until(
+      async () => server.seen.length,
+      (count) => count > before,
+    );
+    const { body, headers } = server.seen.at(-1)!;
+    const isGenuine = (secret: string): boolean => {
+      try {
+        new Webhook(secret).verify(body, headers as Record<string, string>);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    return [String(headers['webhook-signature']).split(' ').length, ...secrets.map(isGenuine)];
+  }
+  const formerEnds = () =>
+    platform.orm.em
+      .fork()
+      .execute(`update webhook set former_secret_until = now() where id = ?`, [webhook.id]);
+
+  test('lets the former secret sign too, until its time is over', async () => {
+    const first = webhook.secret;
+    const { secret, ...rotated } = await rotate();
+    const { former_secret_until: until_, updated_at } = rotated;
+    expect(Math.abs(Date.parse(until_) - Date.now() - 24 * HOUR_MS)).toBeLessThan(HOUR_MS);
+    expect(updated_at > webhook.updated_at).toBe(true);
+    expect((await builder.get(path())).body).toEqual(rotated);
+    expect((await builder.get('/webhooks')).body).toEqual([rotated]);
+    expect(await signedBy(secret, first)).toEqual([2, true, true]);
+    await formerEnds();
+    expect((await builder.get(path())).body.former_secret_until).toBeNull();
+    expect(await signedBy(secret, first)).toEqual([1, true, false]);
+  });
+
+  test('replaces the former secret of the one before, and may leave none', async () => {
+    const first = webhook.secret;
+    const second = await rotate({ former_secret_seconds: 3_600 });
+    expect(Date.parse(second.former_secret_until)).toBeLessThan(Date.now() + 2 * HOUR_MS);
+    const third = await rotate({ former_secret_seconds: 604_800 });
+    expect(Date.parse(third.former_secret_until)).toBeGreaterThan(Date.now() + 6 * 24 * HOUR_MS);
+    expect(await signedBy(third.secret, second.secret, first)).toEqual([2, true, true, false]);
+    const fourth = await rotate({ former_secret_seconds: 0 });
+    expect(fourth.former_secret_until).toBeNull();
+    expect(await signedBy(fourth.secret, third.secret)).toEqual([1, true, false]);
+  });
+
+  test('goes on when other things of the webhook change, and ends with a secret of the caller', async () => {
+    const first = webhook.secret;
+    const { secret, former_secret_until: ends } = await rotate();
+    const same = await builder.patch(path(), { description: 'rotating', secret });
+    expect(same.body.former_secret_until).toBe(ends);
+    expect(await signedBy(secret, first)).toEqual([2, true, true]);
+    const own = `whsec_${Buffer.alloc(32, 6).toString('base64')}`;
+    expect((await builder.patch(path(), { secret: own })).body.former_secret_until).toBeNull();
+    expect(await signedBy(own, secret, first)).toEqual([1, true, false, false]);
+  });
+
+  test('happens once by If-Match, stores neither secret readable, and names what is wrong', async () => {
+    const tag = (await builder.get(path())).headers.get('etag') ?? '';
+    const once = () =>
+      builder
+        .post(`${path()}/rotate-secret`, {}, { headers: { 'if-match': tag } })
+        .then(({ status }) => status);
+    expect([await once(), await once()]).toEqual([200, 412]);
+    const [row] = await platform.orm.em
+      .fork()
+      .execute<Record<string, string>[]>(`select * from webhook where id = ?`, [webhook.id]);
+    for (const column of ['secret_encrypted', 'former_secret_encrypted'])
+      expect([column, row?.[column]]).toEqual([column, expect.stringMatching(/^v1\./)]);
+    for (const wrong of [-1, 604_801, 1.5, '60']) {
+      const refused = await builder.post(`${path()}/rotate-secret`, { former_secret_seconds: wrong });
+      expect([wrong, refused.status, refused.body.errors[0].pointer]).toEqual([
+        wrong,
+        422,
+        '/former_secret_seconds',
+      ]);
+    }
+    expect((await builder.post(`${path()}/rotate-secret`, { secret: 'x' })).status).toBe(422);
+  });
+
+  test('is for the builders of its team, and moves with the webhook', async () => {
+    const person = await platform.createUser({ roles: ['builder'] });
+    const lead = await platform.user('builder');
+    const team = (await admin.post('/teams', { name: 'rotating', admin: lead.id })).body.id;
+    expect((await builder.patch(path(), { team_id: team })).status).toBe(200);
+    const client = await platform.as(person);
+    expect((await client.post(`${path()}/rotate-secret`)).status).toBe(404);
+    await admin.put(`/teams/${team}/members/${person.id}`, { role: 'builder' });
+    const first = webhook.secret;
+    const { status, body } = await client.post(`${path()}/rotate-secret`);
+    expect(status).toBe(200);
+    expect(await signedBy(body.secret, first)).toEqual([2, true, true]);
+    const entries = (await admin.get(`/audit?object_id=${webhook.id}&action=rotateWebhookSecret`)).body;
+    expect(entries).toMatchObject([{ actor_id: person.id, team_id: team, object_type: 'webhook' }]);
+    expect(JSON.stringify(entries)).not.toContain('whsec_');
+    expect((await builder.delete(path())).status).toBe(204);
+  });
 });
 
 test('a type filter applies, an admin gets all runs, and a candidate the events of the task', async () => {

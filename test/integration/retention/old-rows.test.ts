@@ -69,6 +69,13 @@ const mail = (status: string, age: number) =>
      values (?, ?, 'no_password', 0, ?, now(), now() - ? * interval '1 day')`,
     [uuidv7(), owner, status, age],
   );
+/** Its former secret ended so many seconds ago. */
+const rotated = (targetId: string, ended: number) =>
+  sql(
+    `insert into webhook (id, secret_encrypted, former_secret_encrypted, former_secret_until)
+     values (?, 'present', 'former', now() - ? * interval '1 second')`,
+    [targetId, ended],
+  );
 const hour = (age: number) =>
   sql(
     `insert into run_hour (owner_id, workflow_id, hour, started)
@@ -88,6 +95,8 @@ test('each kind goes after its time, and what is still wanted stays', async () =
   }
   for (const expired of [6, 8]) await link(expired);
   for (const age of [399, 401]) await hour(age);
+  await rotated(active, 1);
+  await rotated(inactive, -3_600);
   for (const expired of [6, 8]) await accountLink(expired);
   for (const age of [29, 31]) for (const status of ['sent', 'pending']) await mail(status, age);
   const none = {
@@ -98,6 +107,7 @@ test('each kind goes after its time, and what is still wanted stays', async () =
     accountLinks: 0,
     links: 0,
     hours: 0,
+    formerSecrets: 0,
   };
   expect(await removeOldRows(app.orm.em.fork(), EVENT_DAYS)).toEqual({
     deliveries: 2,
@@ -107,8 +117,17 @@ test('each kind goes after its time, and what is still wanted stays', async () =
     accountLinks: 1,
     links: 1,
     hours: 1,
+    formerSecrets: 1,
   });
   expect(await removeOldRows(app.orm.em.fork(), EVENT_DAYS)).toEqual(none);
+  expect(
+    await sql(
+      `select secret_encrypted as secret, former_secret_encrypted as former from webhook order by id`,
+    ),
+  ).toEqual([
+    { secret: 'present', former: null },
+    { secret: 'present', former: 'former' },
+  ]);
   const bodies = await sql<{ body: string; active: boolean }>(
     'select d.body, t.active from delivery d join delivery_target t on t.id = d.target_id order by d.ord',
   );

@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 
 import { pauseMs, STANDARD_RETRY } from '../../../domain/delivery/retry.ts';
 import { decodePosition, encodePosition } from '../../../domain/events/position.ts';
+import { refusalOf } from '../../../domain/hooks/verify.ts';
 import { matchesType } from '../../../domain/events/type-filter.ts';
 import { isSecret, newSecret, signedHeaders } from '../../../domain/webhooks/signature.ts';
 
@@ -10,12 +11,26 @@ test('signatures verify with the library of Standard Webhooks', () => {
   const secret = newSecret();
   expect(isSecret(secret)).toBe(true);
   const body = '{"text":"€ 😀"}';
-  const headers = signedHeaders(secret, { id: 'run:1', body, at: new Date() });
+  const headers = signedHeaders([secret], { id: 'run:1', body, at: new Date() });
   expect(new Webhook(secret).verify(body, headers)).toEqual({ text: '€ 😀' });
   expect(() => new Webhook(secret).verify(`${body} `, headers)).toThrow();
   expect(() => new Webhook(newSecret()).verify(body, headers)).toThrow();
-  const old = signedHeaders(secret, { id: 'run:1', body, at: new Date(Date.now() - 600_000) });
+  const old = signedHeaders([secret], { id: 'run:1', body, at: new Date(Date.now() - 600_000) });
   expect(() => new Webhook(secret).verify(body, old)).toThrow();
+});
+
+test('a request with two signatures is genuine for receivers with either secret', () => {
+  const [secret, former] = [newSecret(), newSecret()];
+  const body = '{}';
+  const headers = signedHeaders([secret, former], { id: 'run:1', body, at: new Date() });
+  expect(headers['webhook-signature']).toMatch(/^v1,\S{44} v1,\S{44}$/);
+  for (const known of [secret, former]) {
+    expect(new Webhook(known).verify(body, headers)).toEqual({});
+    const request = { header: (name: string) => headers[name] ?? '', body: Buffer.from(body) };
+    const check = { secrets: [known], toleranceSeconds: 300, now: new Date() };
+    expect(refusalOf('standard', request, check)).toBeNull();
+  }
+  expect(() => new Webhook(newSecret()).verify(body, headers)).toThrow('No matching signature');
 });
 
 test('only secrets in the form of Standard Webhooks are accepted', () => {

@@ -2,14 +2,31 @@
 import { useSignal } from '@preact/signals';
 
 import type { Webhook } from '../../../../client/index.ts';
+import { DEFAULT_FORMER_SECRET_SECONDS, MAX_FORMER_SECRET_SECONDS } from '../../../../contracts/webhooks.ts';
 import { client } from '../../data/api.ts';
-import { Removal } from './removal.tsx';
+import { FormDialog } from '../../ui/form-dialog.tsx';
 import { words } from './rotate-words.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { words as settingsWords } from './words.ts';
 
-/** Standard Webhooks want 24 to 64. */
-const SECRET_BYTES = 32;
+const HOUR_SECONDS = 3_600;
+
+const schema = {
+  type: 'object',
+  required: ['former_secret_seconds'],
+  properties: {
+    former_secret_seconds: {
+      title: words.former,
+      default: DEFAULT_FORMER_SECRET_SECONDS,
+      oneOf: [
+        { const: 0, title: words.atOnce },
+        { const: HOUR_SECONDS, title: words.hour },
+        { const: DEFAULT_FORMER_SECRET_SECONDS, title: words.day },
+        { const: MAX_FORMER_SECRET_SECONDS, title: words.week },
+      ],
+    },
+  },
+};
 
 interface Props {
   webhook: Webhook;
@@ -20,24 +37,21 @@ export function RotateWebhook({ webhook: { id, url }, reload }: Props) {
   const secret = useSignal<Record<string, string> | null>(null);
   return (
     <>
-      <Removal
+      <FormDialog
+        id={`rotate-${id}`}
+        button={words.rotate}
         title={words.title}
-        text={words.text(url)}
-        act={words.rotate}
-        onAct={async () => {
-          const made = newSigningSecret();
-          await client.call('updateWebhook', { path: { id }, body: { secret: made } });
-          secret.value = { [settingsWords.signingSecret]: made };
+        help={words.text(url)}
+        submit={words.rotate}
+        schema={schema}
+        onSubmit={async ({ former_secret_seconds: seconds }) => {
+          const body = { former_secret_seconds: Number(seconds) };
+          const rotated = await client.call('rotateWebhookSecret', { path: { id }, body });
+          secret.value = { [settingsWords.signingSecret]: rotated.secret };
           await reload();
         }}
       />
       <ShownOnce values={secret.value} onClose={() => (secret.value = null)} />
     </>
   );
-}
-
-/** As the server makes them: `whsec_` and the bytes in base64. */
-function newSigningSecret(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
-  return `whsec_${btoa(String.fromCharCode(...bytes))}`;
 }

@@ -17,6 +17,7 @@ import { When } from '../../ui/when.tsx';
 import { MoveHeld } from './move-held.tsx';
 import { Removal } from './removal.tsx';
 import { RotateWebhook } from './rotate-webhook.tsx';
+import { words as rotateWords } from './rotate-words.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { words } from './words.ts';
 
@@ -89,12 +90,22 @@ function stateOf({ active, disabled_reason: reason }: Webhook): string {
   return reason === null ? (active ? words.active : words.inactive) : words.reasons[reason];
 }
 
+function State({ webhook }: { webhook: Webhook }) {
+  const { former_secret_until: until } = webhook;
+  if (until === null) return <>{stateOf(webhook)}</>;
+  return (
+    <>
+      {stateOf(webhook)}, {rotateWords.rotating} <When at={until} />
+    </>
+  );
+}
+
 function webhookColumns(reload: () => Promise<void>): Column<Webhook>[] {
   const { url, types, state } = words.webhookColumns;
   return [
     { title: url, cell: (webhook) => webhook.url, long: true },
     { title: types, cell: (webhook) => webhook.types.join(', ') || words.all, minor: true },
-    { title: state, cell: stateOf, minor: true },
+    { title: state, cell: (webhook) => <State webhook={webhook} />, minor: true },
     { title: words.acts, acts: true, cell: (webhook) => <Acts webhook={webhook} reload={reload} /> },
   ];
 }
