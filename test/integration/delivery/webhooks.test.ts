@@ -339,7 +339,7 @@ describe('the rotation of a secret', () => {
     expect(status).toBe(200);
     expect(await signedBy(body.secret, first)).toEqual([2, true, true]);
     const entries = (await admin.get(`/audit?object_id=${webhook.id}&action=rotateWebhookSecret`)).body;
-    expect(entries).toMatchObject([{ actor_id: person.id, team_id: team, object_type: 'webhook' }]);
+    expect(entries).toMatchObject([{ actor: { id: person.id }, object: { type: 'webhook' }, team_id: team }]);
     expect(JSON.stringify(entries)).not.toContain('whsec_');
     expect((await builder.delete(path())).status).toBe(204);
   });
