@@ -4307,13 +4307,15 @@ export interface Operations {
     body?: RetryEvaluationRequest;
     answer: Evaluation;
   };
-  /** List the caller's event sources and those of their teams, newest first */
+  /** List the caller's event sources and those of their teams, newest first; admins see all */
   listEventSources: {
     query?: {
       /** Records per page. */
       limit?: number | undefined;
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
+      /** Id of a user, or `me`. */
+      owner_id?: string | undefined;
       team_id?: string | undefined;
     };
     answer: EventSource[];
@@ -4373,6 +4375,7 @@ export interface Operations {
       limit?: number | undefined;
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
+      /** Id of a user, or `me`. */
       owner_id?: string | undefined;
       team_id?: string | undefined;
       source?: string | undefined;
@@ -4579,13 +4582,15 @@ export interface Operations {
     body?: NoFields;
     answer: HumanTask;
   };
-  /** List the caller's inbound webhooks and those of their teams, newest first */
+  /** List the caller's inbound webhooks and those of their teams, newest first; admins see all */
   listHooks: {
     query?: {
       /** Records per page. */
       limit?: number | undefined;
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
+      /** Id of a user, or `me`. */
+      owner_id?: string | undefined;
       team_id?: string | undefined;
     };
     answer: InboundWebhook[];
@@ -5758,13 +5763,14 @@ export interface Operations {
     body: TransferUserRequest;
     answer: Transfer;
   };
-  /** List the caller's webhooks, newest first; admins see those of all users */
+  /** List the caller's webhooks and those of their teams, newest first; admins see all */
   listWebhooks: {
     query?: {
       /** Records per page. */
       limit?: number | undefined;
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
+      /** Id of a user, or `me`. */
       owner_id?: string | undefined;
       team_id?: string | undefined;
       active?: boolean | undefined;

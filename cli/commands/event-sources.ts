@@ -6,16 +6,16 @@ import { CliError, usageError } from '../core/errors.ts';
 import { sourceView } from '../core/event-views.ts';
 import { flag, text, texts } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
-import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { ofTeam, personId, usernamesOf, workflowId } from '../core/names.ts';
+import { collect, listFlags, ownerFlag, pageOf } from '../core/lists.ts';
+import { isId, ofOwner, ofTeam, personId, usernamesOf, workflowId } from '../core/names.ts';
 import { WORKFLOW } from '../core/workflows.ts';
 
 export const sources = command({
-  brief: 'List the sources that you and your teams bind to a sender or share',
-  flags: { ...listFlags, team: text('Only of this team', 'TEAM') },
-  run: async (cli, { team, ...flags }) => {
+  brief: 'List the sources that you and your teams bind to a sender or share; admins see those of all users',
+  flags: { ...listFlags, team: text('Only of this team', 'TEAM'), owner: ownerFlag },
+  run: async (cli, { team, owner, ...flags }) => {
     await cli.requireLogIn();
-    const query = { ...pageOf(flags), ...(await ofTeam(cli, team)) };
+    const query = { ...pageOf(flags), ...(await ofTeam(cli, team)), ...(await ofOwner(cli, owner)) };
     const items = cli.client.items('listEventSources', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), sourceView);
   },
@@ -62,12 +62,17 @@ export const bind = command({
   },
 });
 
-/** The record of a source. @param given the source, or the id of its record */
+/**
+ * The record of a source, the user's own or a team's: administrators see others of the same source.
+ * @param given the source, or the id of its record
+ */
 async function sourceId(cli: Cli, given: string, team: string | undefined): Promise<string> {
-  const query = { ...pageOf({ limit: undefined, all: true }), team_id: team };
+  const held = team === undefined ? { owner_id: 'me' } : { team_id: team };
+  const query = { ...pageOf({ limit: undefined, all: true }), ...held };
   const items = cli.client.items('listEventSources', { query, signal: cli.signal });
   for await (const { id, source, team_id: holder } of items)
     if (id === given || (source === given && holder === (team ?? null))) return id;
+  if (isId(given)) return given;
   throw new CliError(`There is no record of a source ${given}.`, { code: 'not_found' });
 }
 

@@ -7,19 +7,19 @@ import { usageError } from '../core/errors.ts';
 import { hookView } from '../core/event-views.ts';
 import { choice, flag, seconds, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
-import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { ofTeam } from '../core/names.ts';
+import { collect, listFlags, ownerFlag, pageOf } from '../core/lists.ts';
+import { ofOwner, ofTeam } from '../core/names.ts';
 
 const HOOK = argument('HOOK', 'Id of an inbound webhook', 'hook');
 
 const tolerance = seconds('How old, or ahead, the time of a signature may be, such as 5m');
 
 const list = command({
-  brief: 'List your inbound webhooks and those of your teams',
-  flags: { ...listFlags, team: text('Only of this team', 'TEAM') },
-  run: async (cli, { team, ...flags }) => {
+  brief: 'List your inbound webhooks and those of your teams; admins see those of all users',
+  flags: { ...listFlags, team: text('Only of this team', 'TEAM'), owner: ownerFlag },
+  run: async (cli, { team, owner, ...flags }) => {
     await cli.requireLogIn();
-    const query = { ...pageOf(flags), ...(await ofTeam(cli, team)) };
+    const query = { ...pageOf(flags), ...(await ofTeam(cli, team)), ...(await ofOwner(cli, owner)) };
     const items = cli.client.items('listHooks', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), hookView);
   },

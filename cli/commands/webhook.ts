@@ -7,8 +7,8 @@ import { usageError } from '../core/errors.ts';
 import { webhookView } from '../core/event-views.ts';
 import { choice, flag, refuseFlags, seconds, text } from '../core/flags.ts';
 import { confirm, readSecret } from '../core/input.ts';
-import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { ofTeam } from '../core/names.ts';
+import { collect, listFlags, ownerFlag, pageOf } from '../core/lists.ts';
+import { ofOwner, ofTeam } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 
@@ -37,11 +37,11 @@ const newWebhookView: View<NewWebhook> = {
 };
 
 const list = command({
-  brief: 'List your webhooks',
-  flags: { ...listFlags, team: text('Of this team', 'TEAM') },
-  run: async (cli, { team, ...flags }) => {
+  brief: 'List your webhooks and those of your teams; admins see those of all users',
+  flags: { ...listFlags, team: text('Of this team', 'TEAM'), owner: ownerFlag },
+  run: async (cli, { team, owner, ...flags }) => {
     await cli.requireLogIn();
-    const query = { ...pageOf(flags), ...(await ofTeam(cli, team)) };
+    const query = { ...pageOf(flags), ...(await ofTeam(cli, team)), ...(await ofOwner(cli, owner)) };
     await cli.out.list(
       await collect(cli, cli.client.items('listWebhooks', { query, signal: cli.signal }), flags),
       webhookView,

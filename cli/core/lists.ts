@@ -1,6 +1,6 @@
 /** Lists from the server, with a bound unless the user wants everything. */
 import type { Cli } from './cli.ts';
-import { count, flag, refuseFlags, type ValuesOf } from './flags.ts';
+import { count, flag, refuseFlags, text, type ValuesOf } from './flags.ts';
 import type { View } from './table.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -9,6 +9,9 @@ export const listFlags = {
   limit: count(`At most this many (default ${DEFAULT_LIMIT})`),
   all: flag('All of them'),
 };
+
+/** Of lists that show administrators what all users have. */
+export const ownerFlag = text('Only of this person, or me; for admins, who see those of all users', 'USER');
 
 /** The most that the server gives in one page. */
 const MAX_PAGE = 200;

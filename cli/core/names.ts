@@ -80,6 +80,12 @@ export async function ofTeam(cli: Cli, team: string | undefined): Promise<{ team
   return team === undefined ? {} : { team_id: await teamId(cli, team) };
 }
 
+/** The query of what a person owns, where one is given; `me` is the user. */
+export async function ofOwner(cli: Cli, owner: string | undefined): Promise<{ owner_id?: string }> {
+  if (owner === undefined) return {};
+  return { owner_id: owner === 'me' ? owner : await personId(cli, owner) };
+}
+
 /** Usernames of these users, or the id of one who has no account any more. */
 export async function usernamesOf(cli: Cli, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];

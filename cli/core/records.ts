@@ -64,7 +64,8 @@ const FINDERS = {
     return items.map(({ id, name }) => ({ word: id, brief: name }));
   },
   source: async (cli, _text, signal) => {
-    const { items } = await cli.client.page('listEventSources', { query: { limit: LIMIT }, signal });
+    const query = { owner_id: 'me', limit: LIMIT };
+    const { items } = await cli.client.page('listEventSources', { query, signal });
     return items.map(({ id, source }) => ({ word: id, brief: source }));
   },
   client: async (cli, _text, signal) => {

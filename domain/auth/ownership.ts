@@ -3,8 +3,8 @@
  * (docs/teams.md). An object is held by its team, else by its owner. Deny by default.
  */
 import type { Role } from '../../contracts/roles.ts';
-import { arrayLiteral } from '../../db/sql.ts';
-import { hasRole, isAdmin, type Actor } from './actor.ts';
+import { arrayLiteral, Conditions } from '../../db/sql.ts';
+import { hasRole, isAdmin, userIdOf, type Actor } from './actor.ts';
 
 export interface Held {
   owner_id: string;
@@ -89,13 +89,24 @@ export function holdersOf(actor: Pick<Actor, 'id' | 'teams'>, role: Role = 'view
   return [actor.id, ...teamsWith(actor, role)];
 }
 
+/** Narrows a list to what a person owns, which `me` may be, or a team holds. */
+export interface HolderFilter {
+  owner_id?: string | undefined;
+  team_id?: string | undefined;
+}
+
 /**
- * Whose objects a list for builders shows: the actor's own and those of their teams, or of one team.
- * Administrators may name any team.
+ * Whose objects a list for builders shows, of the table with this alias: the actor's own and those of their
+ * teams; to administrators those of all.
  */
-export function listedHolders(actor: Actor, teamId: string | undefined): string[] {
-  if (teamId === undefined) return holdersOf(actor, 'builder');
-  return isAdmin(actor) || hasTeamRole(actor, teamId, 'builder') ? [teamId] : [];
+export function listedBy(actor: Actor, alias: string, filter: HolderFilter): Conditions {
+  const { owner_id: owner, team_id: team } = filter;
+  const where = new Conditions();
+  if (!isAdmin(actor))
+    where.add(`${alias}.holder_id = any(?::uuid[])`, arrayLiteral(holdersOf(actor, 'builder')));
+  if (team !== undefined) where.add(`${alias}.team_id = ?::uuid`, team);
+  if (owner !== undefined) where.add(`${alias}.owner_id = ?::uuid`, userIdOf(actor, owner));
+  return where;
 }
 
 /** The ids of the teams in which the actor has the role. */

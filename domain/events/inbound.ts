@@ -6,7 +6,7 @@ import { LISTED_FIELD_BYTES } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';
 import { activeTrace } from '../../tracing/context.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import { isAdmin, userIdOf, type Actor } from '../auth/actor.ts';
 import { hasTeamRole } from '../auth/ownership.ts';
 import { notFound } from '../errors.ts';
 import { storable } from '../storable.ts';
@@ -157,7 +157,7 @@ export async function listReceived(
   page: KeysetPage<readonly [string, string]>,
 ): Promise<(ReceivedEvent & { place: string })[]> {
   const where = new Conditions();
-  where.add('i.owner_id = ?', filter.team_id ?? filter.owner_id ?? actor.id);
+  where.add('i.owner_id = ?', filter.team_id ?? userIdOf(actor, filter.owner_id ?? 'me'));
   if (filter.owner_id !== undefined && !isAdmin(actor)) where.add('i.owner_id = ?', actor.id);
   if (filter.team_id !== undefined && !readsEventsOf(actor, filter.team_id)) where.add('false');
   if (filter.source !== undefined) where.add('i.source = ?', filter.source);

@@ -7,7 +7,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
-import { holderOf, listedHolders, mayChange } from '../auth/ownership.ts';
+import { holderOf, listedBy, mayChange, type HolderFilter } from '../auth/ownership.ts';
 import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
 import { checkMove, giveTo, type Destination } from '../teams/holding.ts';
 import type { EventSender } from './inbound.ts';
@@ -108,18 +108,18 @@ export async function findOwnSourceOf(
   return row ?? null;
 }
 
-/** The caller's own, and those of teams where they are a builder, newest first. */
+/** The caller's own, and those of teams where they are a builder, newest first. Admins see everyone's. */
 export async function listSources(
   em: EntityManager,
   actor: Actor,
-  { team_id: teamId }: { team_id?: string | undefined },
+  filter: HolderFilter,
   page: KeysetPage,
 ): Promise<EventSource[]> {
+  const where = listedBy(actor, 's', filter);
+  if (page.after !== undefined) where.add('s.id < ?::uuid', page.after);
   return em.execute<EventSource[]>(
-    `select ${COLUMNS} from event_source where holder_id = any(?::uuid[])
-        and (?::uuid is null or id < ?::uuid)
-      order by id desc limit ?`,
-    [arrayLiteral(listedHolders(actor, teamId)), page.after ?? null, page.after ?? null, page.limit],
+    `select ${COLUMNS} from event_source s where ${where.sql} order by s.id desc limit ?`,
+    [...where.values, page.limit],
   );
 }
 

@@ -3,9 +3,9 @@ import { v7 as uuidv7 } from 'uuid';
 
 import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
+import type { KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
-import { holderOf, listedHolders, mayChange } from '../auth/ownership.ts';
+import { holderOf, listedBy, mayChange, type HolderFilter } from '../auth/ownership.ts';
 import { invalid, notFound } from '../errors.ts';
 import { checkSources, isPlatformSource } from '../events/sources.ts';
 import type { Encryption } from '../secrets/encryption.ts';
@@ -127,18 +127,18 @@ export async function findHook(
   return row ?? null;
 }
 
-/** The caller's own, and those of teams where they are a builder, newest first. */
+/** The caller's own, and those of teams where they are a builder, newest first. Admins see everyone's. */
 export async function listHooks(
   em: EntityManager,
   actor: Actor,
-  { team_id: teamId }: { team_id?: string | undefined },
+  filter: HolderFilter,
   page: KeysetPage,
 ): Promise<Hook[]> {
+  const where = listedBy(actor, 'h', filter);
+  if (page.after !== undefined) where.add('h.id < ?::uuid', page.after);
   return em.execute<Hook[]>(
-    `select ${COLUMNS} from inbound_hook h
-      where h.holder_id = any(?::uuid[]) and (?::uuid is null or h.id < ?::uuid)
-      order by h.id desc limit ?`,
-    [arrayLiteral(listedHolders(actor, teamId)), page.after ?? null, page.after ?? null, page.limit],
+    `select ${COLUMNS} from inbound_hook h where ${where.sql} order by h.id desc limit ?`,
+    [...where.values, page.limit],
   );
 }
 

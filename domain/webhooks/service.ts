@@ -4,9 +4,9 @@
 import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
-import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
-import { holdersOf, mayChange } from '../auth/ownership.ts';
+import type { KeysetPage } from '../../db/sql.ts';
+import type { Actor } from '../auth/actor.ts';
+import { listedBy, mayChange, type HolderFilter } from '../auth/ownership.ts';
 import { enqueue, enqueueAgain, findDelivery, type DeliveryRow } from '../delivery/outbox.ts';
 import { addTarget, removeTarget, updateTarget, type DisabledReason } from '../delivery/target.ts';
 import { conflict, notFound } from '../errors.ts';
@@ -129,13 +129,10 @@ export async function hasSecret(
 export async function listWebhooks(
   em: EntityManager,
   actor: Actor,
-  filter: { owner_id?: string | undefined; team_id?: string | undefined; active?: boolean | undefined },
+  filter: HolderFilter & { active?: boolean | undefined },
   page: KeysetPage,
 ): Promise<Webhook[]> {
-  const where = new Conditions();
-  if (!isAdmin(actor)) where.add('t.holder_id = any(?::uuid[])', arrayLiteral(holdersOf(actor, 'builder')));
-  if (filter.team_id !== undefined) where.add('t.team_id = ?::uuid', filter.team_id);
-  if (filter.owner_id !== undefined) where.add('t.owner_id = ?', filter.owner_id);
+  const where = listedBy(actor, 't', filter);
   // In the words of the index of those that are off.
   where.add(`t.kind = '${WEBHOOK_KIND}'`);
   if (filter.active !== undefined) where.add(filter.active ? 't.active' : 'not t.active');

@@ -126,6 +126,9 @@ test.each(PURPOSES)('a file for %s is for those who may do that', async (_what, 
   expect(wrong).toEqual([]);
 });
 
+/** Lists of what receives and sends events. */
+const RECEIVERS = ['/webhooks', '/hooks', '/event-sources'] as const;
+
 describe('a list', () => {
   type Lists = Record<string, { hidden: ObjectName[]; open: ObjectName[]; seenBy: Person[] }>;
   const owners: Person[] = ['owner', 'admin'];
@@ -136,6 +139,8 @@ describe('a list', () => {
     '/files?limit=200': { hidden: ['privateFile'], open: ['publicFile'], seenBy: owners },
     '/marketplace/items?limit=200': { hidden: [], open: ['approvedItem'], seenBy: owners },
     '/webhooks?limit=200': { hidden: ['webhook'], open: [], seenBy: owners },
+    '/hooks?limit=200': { hidden: ['hook'], open: [], seenBy: owners },
+    '/event-sources?limit=200': { hidden: ['eventSource'], open: [], seenBy: owners },
     '/users/me/clients': { hidden: ['client'], open: [], seenBy: ['owner'] },
     '/secrets?limit=200': { hidden: ['secret'], open: [], seenBy: ['owner'] },
     '/hitl/tasks?limit=200': { hidden: ['task'], open: [], seenBy: ['candidate'] },
@@ -156,6 +161,20 @@ describe('a list', () => {
     }
   });
 
+  test('shows admins what the person has that a filter names', async () => {
+    const { admin, owner } = world.clients;
+    const me = (await owner.get('/users/me')).body.id;
+    const objects = { '/webhooks': 'webhook', '/hooks': 'hook', '/event-sources': 'eventSource' } as const;
+    for (const list of RECEIVERS) {
+      const named = (await admin.get(`${list}?owner_id=${me}`)).body;
+      const own = (await owner.get(`${list}?owner_id=me`)).body;
+      expect([list, named]).toEqual([list, own]);
+      expect(named.map(({ id }: { id: string }) => id)).toContain(world.ids[objects[list]]);
+      expect([list, (await admin.get(`${list}?owner_id=me`)).body]).toEqual([list, []]);
+      expect([list, (await admin.get(`${list}?owner_id=owner`)).status]).toEqual([list, 400]);
+    }
+  });
+
   test('is empty if a filter names an object of another user', async () => {
     const { builder } = world.clients;
     const { run, privateAgent, privateWorkflow, user } = world.ids;
@@ -166,6 +185,7 @@ describe('a list', () => {
       `/runs?workflow_id=${privateWorkflow}`,
       `/runs?agent_id=${privateAgent}`,
       `/runs?owner_id=${user}`,
+      ...RECEIVERS.map((list) => `${list}?owner_id=${user}`),
       `/hitl/tasks?scope=candidate&claimed_by=${user}`,
       `/agents?owner_id=${user}&visibility=private`,
       `/workflows?owner_id=${user}&visibility=private`,

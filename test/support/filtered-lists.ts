@@ -33,6 +33,8 @@ export async function giveRows(em: EntityManager, ids: Map<string, string>, user
     ['delivery_target', 'owner_id'],
     ['chat_session', 'owner_id'],
     ['inbound_event', 'owner_id'],
+    ['inbound_hook', 'owner_id'],
+    ['event_source', 'owner_id'],
   ])
     await em.execute(`update ${table} set ${column} = ? where ${column} = ?`, [userId, ids.get('users')]);
   await em.execute(
@@ -136,6 +138,11 @@ export function filteredLists(endMs: number): [who: 'admin' | 'person', path: st
       [who, '/teams?mine=true'],
       [who, '/webhooks?team_id={others}'],
       [who, '/webhooks?active=false'],
+      ...['/hooks', '/event-sources'].flatMap((list): [typeof who, string][] => [
+        [who, list],
+        [who, `${list}?owner_id={users}`],
+        [who, `${list}?team_id={others}`],
+      ]),
     ]),
     ['admin', '/runs?owner_id={users}'],
     ['admin', '/hitl/tasks?scope=all&q=payment+2707'],

@@ -19,7 +19,10 @@ export interface RowCounts {
   deliveries: number;
   notifications: number;
   jobs: number;
-  /** Of teams, webhooks, conversations and events from outside, so many each; default: none. */
+  /**
+   * Of teams, webhooks, inbound webhooks, event sources, conversations and events from outside, so many each;
+   * default: none.
+   */
   others?: number;
 }
 
@@ -201,6 +204,8 @@ function otherStatements(
 ): string[] {
   const each = `generate_series(1, ${others}) n`;
   const [id, first] = [idOf('others', 'n'), idOf('users', '1')];
+  const receiver = idOf('users', `1 + n % ${users}`);
+  const teamOfThousandth = `case when n % 1000 = 0 then ${idOf('others', '1')} end`;
   const holding = ['workflow', 'agent', 'file', 'run'].map(
     (table) =>
       `update ${table} o set team_id = t.id
@@ -212,10 +217,14 @@ function otherStatements(
     `insert into team (id, name, created_by) select ${id}, 'team-' || n, ${first} from ${each}`,
     ...(others === 0 ? [] : [...holding, TASKS_OF_TEAMS]),
     `insert into delivery_target (id, kind, owner_id, team_id, url, active)
-     select ${id}, 'webhook', ${idOf('users', `1 + n % ${users}`)},
-            case when n % 1000 = 0 then ${idOf('others', '1')} end, 'https://example.com', n % 500 <> 0
+     select ${id}, 'webhook', ${receiver}, ${teamOfThousandth}, 'https://example.com', n % 500 <> 0
        from ${each}`,
     `insert into webhook (id, secret_encrypted) select ${id}, '' from ${each}`,
+    `insert into inbound_hook (id, owner_id, team_id, name, scheme, secret, source, tolerance_seconds)
+     select ${id}, ${receiver}, ${teamOfThousandth}, ${NAME}, 'github', 'KEY', '/source-' || n, 300
+       from ${each}`,
+    `insert into event_source (id, owner_id, team_id, source)
+     select ${id}, ${receiver}, ${teamOfThousandth}, '/source-' || n from ${each}`,
     `insert into chat_session (id, agent_id, owner_id, name)
      select ${id}, ${idOf('agents', `1 + n % ${agents}`)}, ${first}, ${NAME} from ${each}`,
     `insert into inbound_event (id, owner_id, source, event_id, type, event, received_at)

@@ -23,7 +23,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
-import { idParams, newOwner, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { idParams, newOwner, pageQuery, personOrMe, text, timestamp, uuid } from '../../schemas.ts';
 
 const tags = ['events'];
 
@@ -73,10 +73,10 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/event-sources',
       operationId: 'listEventSources',
-      summary: "List the caller's event sources and those of their teams, newest first",
+      summary: "List the caller's event sources and those of their teams, newest first; admins see all",
       tags,
       role: 'viewer',
-      query: z.object({ ...pageQuery, team_id: uuid.optional() }),
+      query: z.object({ ...pageQuery, owner_id: personOrMe.optional(), team_id: uuid.optional() }),
       responses: { 200: z.array(sourceRecord) },
       handler: async (c) => {
         const { items, headers } = await readPage(c, byId, (page, filter) =>

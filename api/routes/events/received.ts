@@ -12,7 +12,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { listedRecord, presentListed, type FieldsOf } from '../../listed.ts';
 import { readPage, type ListOrder } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
-import { idParams, instant, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { idParams, instant, pageQuery, personOrMe, text, timestamp, uuid } from '../../schemas.ts';
 import { cloudEventSchema } from './cloud-event-body.ts';
 
 const tags = ['events'];
@@ -70,7 +70,7 @@ export function receivedEventEndpoints(): Endpoint[] {
       role: 'viewer',
       query: z.object({
         ...pageQuery,
-        owner_id: uuid.optional(),
+        owner_id: personOrMe.optional(),
         team_id: uuid.optional(),
         source: text({ min: 1, max: 2_000 }).optional(),
         event_id: text({ min: 1, max: 1_000 }).optional(),

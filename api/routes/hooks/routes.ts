@@ -37,7 +37,7 @@ import {
 } from '../../middleware/body.ts';
 import { byId, readPage } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
-import { idParams, newOwner, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { idParams, newOwner, pageQuery, personOrMe, text, timestamp, uuid } from '../../schemas.ts';
 
 const tags = ['inbound webhooks'];
 const DEFAULT_TOLERANCE_SECONDS = 300;
@@ -130,10 +130,10 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/hooks',
       operationId: 'listHooks',
-      summary: "List the caller's inbound webhooks and those of their teams, newest first",
+      summary: "List the caller's inbound webhooks and those of their teams, newest first; admins see all",
       tags,
       role: 'viewer',
-      query: z.object({ ...pageQuery, team_id: uuid.optional() }),
+      query: z.object({ ...pageQuery, owner_id: personOrMe.optional(), team_id: uuid.optional() }),
       responses: { 200: z.array(hookRecord) },
       handler: async (c) => {
         const { items, headers } = await readPage(c, byId, (page, filter) =>

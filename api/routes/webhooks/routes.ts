@@ -36,6 +36,7 @@ import {
   instant,
   newOwner,
   pageQuery,
+  personOrMe,
   text,
   uuid,
 } from '../../schemas.ts';
@@ -83,12 +84,12 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/webhooks',
       operationId: 'listWebhooks',
-      summary: "List the caller's webhooks, newest first; admins see those of all users",
+      summary: "List the caller's webhooks and those of their teams, newest first; admins see all",
       tags,
       role: 'viewer',
       query: z.object({
         ...pageQuery,
-        owner_id: uuid.optional(),
+        owner_id: personOrMe.optional(),
         team_id: uuid.optional(),
         active: flag.optional(),
       }),

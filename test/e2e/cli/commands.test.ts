@@ -396,6 +396,8 @@ test('a webhook is tested, and a delivery sent again', async () => {
   ];
   expect([JSON.parse(whole.json().body).type, none.stdout]).toEqual(['io.cadenza.webhook.test.v1', '0\n']);
   expect(off.json()).toMatchObject({ active: false, types: ['io.cadenza.hitl', 'io.cadenza.run'] });
+  expect((await admin.run(['webhook', 'list', '--owner', 'ada', '-o', 'name'])).stdout).toContain(hook);
+  expect((await admin.run(['webhook', 'list', '--owner', 'me', '-o', 'name'])).stdout).toBe('');
   const rotated = (await ada.run(['webhook', 'rotate-secret', hook, '--former', '2h'])).json();
   expect(rotated).toMatchObject({ id: hook, secret: expect.stringMatching(/^whsec_/) });
   const leftMs = Date.parse(rotated.former_secret_until) - Date.now();
@@ -435,6 +437,16 @@ test('events are sent in, listed and bound, and inbound webhooks rotate their se
     shared_with: [expect.any(String)],
   });
   expect((await ada.run(['event', 'sources'])).stdout).toContain('urn:till');
+  // Administrators see it, and mean their own record by the name.
+  const sourcesOf = async (owner: string) =>
+    (await admin.run(['event', 'sources', '--owner', owner, '-o', 'name'])).stdout.trim();
+  const own = (await admin.run(['event', 'bind', 'urn:till', '-o', 'name'])).stdout.trim();
+  expect([await sourcesOf('ada'), await sourcesOf('me')]).toEqual([bound.stdout.trim(), own]);
+  expect((await admin.run(['event', 'sources', '-o', 'name'])).stdout.split('\n')).toEqual(
+    expect.arrayContaining([bound.stdout.trim(), own]),
+  );
+  expect((await admin.run(['event', 'unbind', 'urn:till', '--yes'])).exitCode).toBe(0);
+  expect((await admin.run(['event', 'unbind', 'urn:till', '--yes'])).stderr).toContain('urn:till');
   expect((await ada.run(['event', 'unbind', 'urn:till', '--yes'])).exitCode).toBe(0);
   expect((await ada.run(['event', 'unbind', 'urn:till', '--yes'])).stderr).toContain('urn:till');
 
@@ -467,6 +479,9 @@ test('events are sent in, listed and bound, and inbound webhooks rotate their se
   expect(JSON.parse(rotated.stdout)).toMatchObject({ secret: 'HOOK_NEW', former_secret: 'HOOK_OLD' });
   expect((await ada.run(['hook', 'update', hook, '--done', '--off'])).stdout).not.toContain('HOOK_OLD');
   expect((await ada.run(['hook', 'list', '-o', 'name'])).stdout.trim()).toBe(hook);
+  const hooksOf = async (owner: string) =>
+    (await admin.run(['hook', 'list', '--owner', owner, '-o', 'name'])).stdout.trim();
+  expect([await hooksOf('ada'), await hooksOf('grace')]).toEqual([hook, '']);
   expect((await ada.run(['hook', 'delete', hook, '--yes'])).exitCode).toBe(0);
 });
 

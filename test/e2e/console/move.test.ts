@@ -84,7 +84,7 @@ inBrowser('an admin gives each thing to another person, after reading what that 
   const asRoot = await app.as(administrator);
   const taker = await app.createUser({ username: 'taker', roles: ['builder'] });
   await app.createUser({ username: 'onlooker', roles: ['viewer'] });
-  await asRoot.put('/secrets/PUSH_KEY', { value: 'not-to-be-shown-anywhere' });
+  await asAda.put('/secrets/PUSH_KEY', { value: 'not-to-be-shown-anywhere' });
   const made = async (by: Client, path: string, body: unknown, options = {}): Promise<string> => {
     const reply = await by.post(path, body, options);
     expect([path, reply.status, reply.body.detail]).toEqual([path, 201, undefined]);
@@ -103,9 +103,8 @@ inBrowser('an admin gives each thing to another person, after reading what that 
     headers: { 'content-type': 'text/plain' },
   });
   const webhook = await made(asAda, '/webhooks', { url: 'https://hooks.example.com/3' });
-  // Admins see these of others only by the teams that have them.
-  const hook = await made(asRoot, '/hooks', { name: 'Pushes', scheme: 'github', secret: 'PUSH_KEY' });
-  const source = await made(asRoot, '/event-sources', { source: '/sensor' });
+  const hook = await made(asAda, '/hooks', { name: 'Pushes', scheme: 'github', secret: 'PUSH_KEY' });
+  const source = await made(asAda, '/event-sources', { source: '/sensor' });
 
   const { page, complaints, open } = await visit(administrator);
   const records = [
@@ -146,6 +145,58 @@ inBrowser('an admin gives each thing to another person, after reading what that 
     expect([at, (await asRoot.get(at)).body]).toMatchObject([at, { team_id: null, owner_id: taker.id }]);
   }
   expect(complaints).toEqual([]);
+});
+
+inBrowser('an admin finds what receives and sends events by the person who has it', async () => {
+  const [ruth, judy] = [
+    await app.createUser({ username: 'ruth', roles: ['admin'] }),
+    await app.createUser({ username: 'judy', roles: ['builder'] }),
+  ];
+  for (const user of [ruth, judy]) {
+    const client = await app.as(user);
+    const [{ username: name }, key] = [user, { value: 'not-to-be-shown-anywhere' }];
+    expect((await client.put('/secrets/FOUND_KEY', key)).status).toBe(201);
+    const hook = { name: `Calls of ${name}`, scheme: 'github', secret: 'FOUND_KEY' };
+    for (const [path, body] of [
+      ['/webhooks', { url: `https://${name}.example.com` }],
+      ['/hooks', hook],
+      ['/event-sources', { source: `/of/${name}` }],
+    ] as const)
+      expect([path, (await client.post(path, body)).status]).toEqual([path, 201]);
+  }
+  const { page, complaints, open } = await visit(ruth);
+  for (const [screen, tables] of [
+    ['/settings/webhooks', [['ruth.example.com', 'judy.example.com', 'Create a webhook']]],
+    [
+      '/settings/events',
+      [
+        ['Calls of ruth', 'Calls of judy', 'Create an inbound webhook'],
+        ['/of/ruth', '/of/judy', 'Add a source'],
+      ],
+    ],
+  ] as const) {
+    await open(screen);
+    const row = (name: string) => page.getByRole('row', { name });
+    for (const [own, others] of tables) for (const name of [own, others]) await row(name).waitFor();
+    await expectFits(page, 'owners');
+    await row(tables[0][1]).getByRole('link', { name: 'judy' }).click();
+    for (const [own, others, create] of tables) {
+      await row(own).waitFor({ state: 'detached' });
+      await row(others).waitFor();
+      expect([create, await page.getByRole('button', { name: create }).count()]).toEqual([create, 0]);
+    }
+    await page.getByLabel('Whose').selectOption({ label: 'Mine' });
+    for (const [own, others, create] of tables) {
+      await row(others).waitFor({ state: 'detached' });
+      await row(own).waitFor();
+      await page.getByRole('button', { name: create }).waitFor();
+    }
+  }
+  expect(complaints).toEqual([]);
+  const own = await visit(judy);
+  await own.open('/settings/webhooks');
+  await own.page.getByRole('row', { name: 'judy.example.com' }).waitFor();
+  expect(await own.page.getByLabel('Whose').count()).toBe(0);
 });
 
 inBrowser('who is no admin gives nothing to other persons', async () => {

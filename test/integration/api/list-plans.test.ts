@@ -45,6 +45,8 @@ const BIG = [
   'team',
   'delivery_target',
   'webhook',
+  'inbound_hook',
+  'event_source',
   'chat_session',
   'inbound_event',
 ];

@@ -26,8 +26,6 @@ const UNLISTED: Record<string, Record<string, string>> = {
   listBudgets: { subject: 'chooses one of three tables, whose records with a budget have an index' },
   listConversations: { q: OF_PERSON },
   listEvaluationCases: { only: 'chooses among the cases of one evaluation, which are limited' },
-  listEventSources: { team_id: OF_HOLDER },
-  listHooks: { team_id: OF_HOLDER },
   listMarketplaceReviews: { user_id: 'is in the key of a review, with the item' },
   listPrices: {
     model: 'is looked for in the price list, which has hundreds of rows',

@@ -66,6 +66,7 @@ export const words = {
   deleteSourceText: (source: string) => `Everybody who may send your events may send ${source} again.`,
   received: 'Received events',
   noEvents: 'No events yet.',
+  ownReceived: 'These are yours. Choose a person or a team above to see theirs.',
   send: 'Send an event',
   sendIt: 'Send',
   sendHelp:

@@ -16,6 +16,7 @@ import { mayCallFor } from '../../data/teams.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import type { NewHolder } from '../../ui/move/holder.ts';
+import { isOfAnother, OwnerFilter, ownerColumns, ownerQuery, seesAll } from '../../ui/owner-filter.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
@@ -39,7 +40,8 @@ export function Events() {
     <>
       <p class="muted">{words.help}</p>
       <search class={page['filters']}>
-        <TeamFilter all={teamWords.mine} />
+        <TeamFilter all={seesAll() ? teamWords.any : teamWords.mine} />
+        <OwnerFilter />
       </search>
       <Hooks />
       <Sources />
@@ -81,8 +83,9 @@ function holderQuery(): { team_id?: string } {
 
 function Hooks() {
   const held = holderQuery();
-  const list = usePages(['hooks', held.team_id ?? ''], (cursor) =>
-    client.page('listHooks', { query: { cursor: cursor ?? undefined, ...held } }),
+  const owned = ownerQuery();
+  const list = usePages(['hooks', held.team_id ?? '', owned.owner_id ?? ''], (cursor) =>
+    client.page('listHooks', { query: { cursor: cursor ?? undefined, ...held, ...owned } }),
   );
   const create = async (body: Record<string, unknown>) => {
     // The form's schema is that of the request.
@@ -93,7 +96,7 @@ function Hooks() {
     <section>
       <div class={page['actions']}>
         <h2>{words.hooks}</h2>
-        {mayCallFor('createHook', held.team_id ?? '') && (
+        {mayCallFor('createHook', held.team_id ?? '') && !isOfAnother() && (
           <FormDialog
             id="hook"
             button={words.newHook}
@@ -120,6 +123,7 @@ function hookColumns(reload: () => Promise<void>): Column<InboundWebhook>[] {
   const { name, url, scheme, secret, last, refused } = words.hookColumns;
   return [
     { title: name, cell: (hook) => (hook.active ? hook.name : `${hook.name} (${words.off})`) },
+    ...ownerColumns<InboundWebhook>('events'),
     { title: url, cell: (hook) => <code>{hook.url}</code>, minor: true, long: true },
     { title: scheme, cell: (hook) => hook.scheme, minor: true },
     {
@@ -211,8 +215,9 @@ function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promis
 
 function Sources() {
   const held = holderQuery();
-  const list = usePages(['event-sources', held.team_id ?? ''], (cursor) =>
-    client.page('listEventSources', { query: { cursor: cursor ?? undefined, ...held } }),
+  const owned = ownerQuery();
+  const list = usePages(['event-sources', held.team_id ?? '', owned.owner_id ?? ''], (cursor) =>
+    client.page('listEventSources', { query: { cursor: cursor ?? undefined, ...held, ...owned } }),
   );
   const create = async (body: Record<string, unknown>) => {
     // The form's schema is that of the request.
@@ -227,7 +232,7 @@ function Sources() {
     <section>
       <div class={page['actions']}>
         <h2>{words.sources}</h2>
-        {mayCallFor('createEventSource', held.team_id ?? '') && (
+        {mayCallFor('createEventSource', held.team_id ?? '') && !isOfAnother() && (
           <FormDialog
             id="source"
             button={words.newSource}
@@ -262,6 +267,7 @@ function sourceColumns(
   const { source, from, shared } = words.sourceColumns;
   return [
     { title: source, cell: (record) => <code>{record.source}</code>, long: true },
+    ...ownerColumns<EventSource>('events'),
     {
       title: from,
       cell: (record) => record.client_id ?? record.user_name ?? record.user_id ?? words.anyone,
@@ -304,13 +310,15 @@ const FILTERS = ['type', 'source'] as const;
 function Received() {
   const { type = '', source = '' } = query.value;
   const held = holderQuery();
-  const list = usePages(['received', type, source, held.team_id ?? ''], (cursor) =>
+  const owned = ownerQuery();
+  const list = usePages(['received', type, source, held.team_id ?? '', owned.owner_id ?? ''], (cursor) =>
     client.page('listReceivedEvents', {
       query: {
         cursor: cursor ?? undefined,
         ...(type === '' ? {} : { type }),
         ...(source === '' ? {} : { source }),
         ...held,
+        ...owned,
       },
     }),
   );
@@ -318,10 +326,13 @@ function Received() {
     <section>
       <div class={page['actions']}>
         <h2>{words.received}</h2>
-        {mayCallFor('publishEvent', held.team_id ?? '') && (
+        {mayCallFor('publishEvent', held.team_id ?? '') && !isOfAnother() && (
           <SendEvent held={held} onSent={() => list.reload()} />
         )}
       </div>
+      {seesAll() && held.team_id === undefined && owned.owner_id === undefined && (
+        <p class="muted">{words.ownReceived}</p>
+      )}
       <search class={page['filters']}>
         {FILTERS.map((name) => (
           <input

@@ -8,10 +8,12 @@ import { usePages } from '../../data/record-pages.ts';
 import { mayCallFor, mayCallForAny } from '../../data/teams.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
+import { isOfAnother, OwnerFilter, ownerColumns, ownerQuery, seesAll } from '../../ui/owner-filter.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { TeamFilter } from '../../ui/team-filter.tsx';
+import { words as teamWords } from '../../ui/team-words.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { MoveHeld } from './move-held.tsx';
@@ -45,8 +47,9 @@ function AllWebhooks() {
   const secret = useSignal<Record<string, string> | null>(null);
   const { team = '' } = query.value;
   const held = team === '' ? {} : { team_id: team };
-  const list = usePages(['webhooks', team], (cursor) =>
-    client.page('listWebhooks', { query: { cursor: cursor ?? undefined, ...held } }),
+  const owned = ownerQuery();
+  const list = usePages(['webhooks', team, owned.owner_id ?? ''], (cursor) =>
+    client.page('listWebhooks', { query: { cursor: cursor ?? undefined, ...held, ...owned } }),
   );
   const create = async (body: Record<string, unknown>) => {
     // The form's schema is that of the request.
@@ -59,9 +62,10 @@ function AllWebhooks() {
     <>
       <p class="muted">{words.webhooksHelp}</p>
       <search class={page['filters']}>
-        <TeamFilter />
+        <TeamFilter {...(seesAll() && { all: teamWords.any })} />
+        <OwnerFilter />
       </search>
-      {mayCallFor('createWebhook', team) && (
+      {mayCallFor('createWebhook', team) && !isOfAnother() && (
         <div class={page['actions']}>
           <FormDialog
             id="webhook"
@@ -104,6 +108,7 @@ function webhookColumns(reload: () => Promise<void>): Column<Webhook>[] {
   const { url, types, state } = words.webhookColumns;
   return [
     { title: url, cell: (webhook) => webhook.url, long: true },
+    ...ownerColumns<Webhook>('webhooks'),
     { title: types, cell: (webhook) => webhook.types.join(', ') || words.all, minor: true },
     { title: state, cell: (webhook) => <State webhook={webhook} />, minor: true },
     { title: words.acts, acts: true, cell: (webhook) => <Acts webhook={webhook} reload={reload} /> },

@@ -1,0 +1,8 @@
+/** Words of the choice of whose records a list shows. */
+export const words = {
+  owner: 'Whose',
+  everybodys: 'Everybody’s',
+  mine: 'Mine',
+  of: (name: string) => `Those of ${name}`,
+  column: 'Owner',
+};
