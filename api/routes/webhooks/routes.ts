@@ -198,16 +198,19 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         const { types: wanted, team_id, owner_id, ...changes } = c.body;
         if (changes.url !== undefined) await deps.deliveryAddresses.check(changes.url);
         const to = await destinationOf(c.em, c.actor, webhook, { team_id, owner_id }, 'approver');
+        let held: Owned = webhook;
         if (to !== null) {
           const moved = await moveObject(c.em, c.actor, 'delivery_target', webhook, to);
-          c.audit.note(moveNote(webhook, moved));
+          held = { id: webhook.id, ...moved };
+          c.audit.note(moveNote(webhook, held));
           await checkQuota(c.em, deps.env, 'webhooks', moved.holder_id, { isMoved: true });
         }
         const due = await updateWebhook(c.em, deps.encryption, webhook, {
           ...changes,
           types: wanted === null ? [] : wanted,
         });
-        wake(c, webhook, due);
+        // Deliveries count for whoever has the webhook now.
+        wake(c, held, due);
         const changed = presentWebhook(await getWebhook(c.em, c.actor, webhook.id));
         return { status: 200, body: changed, headers: { ETag: tagOf(changed) } };
       },

@@ -2,15 +2,27 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import type { Role } from '../../../contracts/roles.ts';
-import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
+import type { DueTarget } from '../../../domain/ports.ts';
+import {
+  noTemporal,
+  startTestApp,
+  type Client,
+  type Reply,
+  type TestApp,
+  type TestUser,
+} from '../../support/app.ts';
 import { sendPush } from '../../support/github-push.ts';
 
 let app: TestApp;
 let admin: Client;
 let count = 0;
+/** What was asked to deliver, and for whom. */
+const woken: DueTarget[] = [];
 
 beforeAll(async () => {
-  app = await startTestApp();
+  app = await startTestApp({
+    temporal: { ...noTemporal, wakeDelivery: async (target) => void woken.push(target) },
+  });
   admin = await app.as('admin');
 });
 afterAll(() => app.close());
@@ -183,6 +195,22 @@ test('one request gives an event source to a team and renames it, whoever has th
     team_id: null,
     source: '/old',
   });
+});
+
+test('a webhook that moves and is turned on delivers what waits for its new holder', async () => {
+  const { team, owner } = world;
+  const { id } = done(await owner.client.post('/webhooks', { url: 'https://a.example.com' }));
+  done(await owner.client.post(`/webhooks/${id}/test`));
+  const next = await person(['builder']);
+  const wakes = async (client: Client, to: object): Promise<DueTarget[]> => {
+    done(await client.patch(`/webhooks/${id}`, { active: false }));
+    woken.length = 0;
+    done(await client.patch(`/webhooks/${id}`, { ...to, active: true }));
+    return woken;
+  };
+  expect(await wakes(owner.client, { team_id: team })).toEqual([{ id, holder_id: team }]);
+  expect(await wakes(admin, { owner_id: next.user.id })).toEqual([{ id, holder_id: next.user.id }]);
+  expect(await wakes(next.client, {})).toEqual([{ id, holder_id: next.user.id }]);
 });
 
 test('what moves counts for the quotas of the new holder', async () => {
