@@ -149,6 +149,22 @@ test('a set names agents that have namesakes, which is a warning', async () => {
   ]);
 });
 
+test('a rotation goes on under a set that has the new secret, and ends by one that has another', async () => {
+  await storeSecrets(asAnn);
+  const set = setName();
+  const { id } = (await apply(set, [webhook('rotated')])).body.plan[0];
+  const { secret, former_secret_until: ends } = (await asAnn.post(`/webhooks/${id}/rotate-secret`)).body;
+  const endsAt = async () => (await asAnn.get(`/webhooks/${id}`)).body.former_secret_until;
+  await asAnn.put('/secrets/HOOK_SECRET', { value: secret });
+  const kept = await apply(set, [webhook('rotated', { types: ['io.cadenza.hitl'] })]);
+  expect(kept.body.plan).toMatchObject([{ action: 'update', changes: ['types'] }]);
+  expect(await endsAt()).toBe(ends);
+  await asAnn.put('/secrets/HOOK_SECRET', { value: hookSecret });
+  const back = await apply(set, [webhook('rotated', { types: ['io.cadenza.hitl'] })]);
+  expect(back.body.plan).toMatchObject([{ action: 'update', changes: ['secret'] }]);
+  expect(await endsAt()).toBeNull();
+});
+
 test('a changed resource is updated by name of its fields, and an edit by hand is set back', async () => {
   await storeSecrets(asAnn);
   const set = setName();
