@@ -121,6 +121,26 @@ inBrowser('an admin checks that nobody has changed the log, and is told when som
   expect(complaints).toEqual([]);
 });
 
+inBrowser(
+  'buttons of the log are as wide as their words, and its CSV is in line with the filters',
+  async () => {
+    const { page, complaints, open } = await visit(root);
+    await open('/settings/audit');
+    const boxOf = async (role: 'button' | 'combobox' | 'link', name: string) => {
+      const box = await page.getByRole(role, { name, exact: true }).boundingBox();
+      return box ?? { width: 0, y: 0, height: 0 };
+    };
+    const { width } = await boxOf('button', 'Check the log');
+    expect(width).toBeGreaterThan(50);
+    expect(width).toBeLessThan(200);
+    const [outcome, csv] = [await boxOf('combobox', 'Outcome'), await boxOf('link', 'Download as CSV')];
+    const middleOf = ({ y, height }: { y: number; height: number }) => y + height / 2;
+    expect(Math.abs(middleOf(csv) - middleOf(outcome))).toBeLessThan(2);
+    await expectFits(page, 'audit-all');
+    expect(complaints).toEqual([]);
+  },
+);
+
 inBrowser('people are suggested for the log by name, by keyboard and by mouse', async () => {
   const { id } = await app.createUser({ username: 'gh1906', roles: ['builder'] });
   const named = await (await app.as(root)).patch(`/users/${id}`, { display_name: 'Grace Hopper' });

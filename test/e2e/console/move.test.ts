@@ -1,8 +1,9 @@
 /** Giving records to a team and back, and to other persons, in a real browser. */
 import { expect } from '@jest/globals';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 
 import type { Client, TestApp, TestUser } from '../../support/app.ts';
+import { laptop } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
 
 let app: TestApp;
@@ -21,6 +22,11 @@ async function choose(page: Page, name: string, to: string): Promise<void> {
   await dialog.getByLabel('To').selectOption({ label: to });
   await dialog.getByRole('button', { name: 'Move', exact: true }).click();
   await page.getByText(`${name} belongs to ${to} now.`).waitFor();
+}
+
+/** The rarer buttons of a row. */
+async function showMore(row: Locator): Promise<void> {
+  await row.getByRole('button', { name: 'More', exact: true }).click();
 }
 
 inBrowser('who owns agents, workflows and what goes in and out gives it to a team, and back', async () => {
@@ -61,6 +67,7 @@ inBrowser('who owns agents, workflows and what goes in and out gives it to a tea
     for (const [name, screen, path] of records) {
       await open(screen);
       const place = screen.startsWith('/settings') ? page.getByRole('row', { name }) : page;
+      if (/hooks\//.test(path)) await showMore(place);
       await place.getByRole('button', { name: 'Move', exact: true }).click();
       await choose(page, name, to);
       expect([path, (await asAda.get(path)).body]).toMatchObject([path, { team_id, owner_id: ada.id }]);
@@ -75,6 +82,7 @@ inBrowser('who knows no team has nowhere to move anything', async () => {
   const { page, open } = await visit(grace);
   await open('/settings/webhooks');
   const row = page.getByRole('row', { name: 'https://hooks.example.com/2' });
+  await showMore(row);
   await row.getByRole('button', { name: 'Turn off' }).waitFor();
   expect(await row.getByRole('button', { name: 'Move', exact: true }).count()).toBe(0);
 });
@@ -115,16 +123,17 @@ inBrowser('an admin gives each thing to another person, after reading what that 
     ['Pushes', '/settings/events', `/hooks/${hook}`, 'who gets copies of the secrets'],
     ['/sensor', '/settings/events', `/event-sources/${source}`, 'With whom it is shared stays.'],
   ] as const;
-  const giving = async (name: string, screen: string) => {
+  const giving = async (name: string, screen: string, where: string) => {
     await open(screen);
     const place = screen.startsWith('/settings') ? page.getByRole('row', { name }) : page;
+    if (/hooks\//.test(where)) await showMore(place);
     await place.getByRole('button', { name: 'Give to …' }).click();
     const dialog = page.getByRole('dialog', { name: `Give ${name} to another person` });
     await dialog.getByText('Only an admin can give it back.').waitFor();
     return { dialog, give: dialog.getByRole('button', { name: 'Give', exact: true }) };
   };
   const [name, screen, path] = records[3];
-  const { dialog, give } = await giving(name, screen);
+  const { dialog, give } = await giving(name, screen, path);
   await expectFits(page, 'give');
   await dialog.getByLabel('To').fill('nobody');
   await give.click();
@@ -137,7 +146,7 @@ inBrowser('an admin gives each thing to another person, after reading what that 
   expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
 
   for (const [called, where, at, meaning] of records) {
-    const opened = await giving(called, where);
+    const opened = await giving(called, where, at);
     await opened.dialog.getByText(meaning).waitFor();
     await opened.dialog.getByLabel('To').fill('taker');
     await opened.give.click();
@@ -206,6 +215,42 @@ inBrowser('who is no admin gives nothing to other persons', async () => {
   const { page, open } = await visit(heidi);
   await open('/settings/webhooks');
   const row = page.getByRole('row', { name: 'https://hooks.example.com/4' });
+  await showMore(row);
   await row.getByRole('button', { name: 'Rotate' }).waitFor();
   expect(await row.getByRole('button', { name: 'Give to …' }).count()).toBe(0);
+});
+
+inBrowser('the buttons of an inbound webhook stand in one line, the rarer ones behind More', async () => {
+  const administrator = await app.createUser({ username: 'roots', roles: ['admin'] });
+  const asAdministrator = await app.as(administrator);
+  await asAdministrator.put('/secrets/OLD_KEY', { value: 'not-to-be-shown-anywhere' });
+  await asAdministrator.put('/secrets/NEW_KEY', { value: 'not-to-be-shown-either' });
+  const body = { name: 'Issues of the shop', scheme: 'github', secret: 'OLD_KEY' };
+  const { id } = (await asAdministrator.post('/hooks', body)).body;
+  expect((await app.anonymous.post(`/hooks/${id}`, {})).status).toBe(401);
+  const { page, complaints, open } = await visit(administrator, { viewport: laptop });
+  await open('/settings/events');
+  const row = page.getByRole('row', { name: 'Issues of the shop' });
+  const button = (name: string) => row.getByRole('button', { name, exact: true });
+  await button('More').waitFor();
+  const shown = ['Change', 'Turn off', 'More'];
+  expect(await row.getByRole('button').allInnerTexts()).toEqual(shown);
+  const tops = await Promise.all(shown.map(async (name) => (await button(name).boundingBox())?.y));
+  expect(new Set(tops).size).toBe(1);
+  await expectFits(page, 'hook-row');
+  await showMore(row);
+  await expectFits(page, 'hook-more');
+  await button('Rotate').click();
+  const dialog = page.getByRole('dialog', { name: 'Rotate the secret' });
+  await dialog.getByLabel('Secret').fill('NEW_KEY');
+  await dialog.getByRole('button', { name: 'Rotate' }).click();
+  await button('End the rotation').click();
+  await button('End the rotation').waitFor({ state: 'detached' });
+  expect((await asAdministrator.get(`/hooks/${id}`)).body).toMatchObject({
+    secret: 'NEW_KEY',
+    former_secret: null,
+  });
+  await button('Less').click();
+  expect(await row.getByRole('button').allInnerTexts()).toEqual(shown);
+  expect(complaints).toEqual([]);
 });

@@ -318,6 +318,7 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   await page.getByText('It is sent again.').waitFor();
   await delivered(2);
   await page.getByRole('link', { name: 'All webhooks' }).click();
+  await click(page, 'More');
   await click(page, 'Rotate');
   await dialog.getByLabel('The current secret signs too').selectOption('for 1 hour');
   await dialog.getByRole('button', { name: 'Rotate' }).click();

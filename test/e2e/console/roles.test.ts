@@ -86,3 +86,15 @@ inBrowser('long names break or are shortened, of records and of the person', asy
   }
   expect(complaints).toEqual([]);
 });
+
+inBrowser('where there is no team yet, admins read how to make one, and others who makes them', async () => {
+  const admin = await visit(await app.createUser({ roles: ['admin'] }), { viewport: phone });
+  await admin.open('/settings/teams');
+  await admin.page.getByText('There is no team yet. “Create a team” makes one').waitFor();
+  await admin.page.getByRole('button', { name: 'Create a team' }).waitFor();
+  const other = await visit(vera, { viewport: phone });
+  await other.open('/settings/teams');
+  await other.page.getByText('You are in no team. Admins create teams').waitFor();
+  expect(await other.page.getByRole('button', { name: 'Create a team' }).count()).toBe(0);
+  expect([...admin.complaints, ...other.complaints]).toEqual([]);
+});

@@ -28,6 +28,7 @@ import { words } from './event-words.ts';
 import { MoveHeld } from './move-held.tsx';
 import { ReceivedEvent } from './received-event.tsx';
 import { Removal } from './removal.tsx';
+import { RowActs } from './row-acts.tsx';
 import { SendEvent } from './send-event.tsx';
 import css from './settings.module.css';
 import { SourceEdit } from './source-edit.tsx';
@@ -93,7 +94,7 @@ function Hooks() {
     await list.reload();
   };
   return (
-    <section>
+    <section class={page['part']}>
       <div class={page['actions']}>
         <h2>{words.hooks}</h2>
         {mayCallFor('createHook', held.team_id ?? '') && !isOfAnother() && (
@@ -162,8 +163,38 @@ function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promis
   };
   const act = (body: Parameters<typeof change>[0]) =>
     void change(body).catch((error: unknown) => complain(detailOf(error)));
+  const rotation = {
+    ...hookSchema,
+    required: ['secret'],
+    properties: { secret: hookSchema.properties.secret },
+  };
   return (
-    <span class={page['actions']}>
+    <RowActs
+      more={
+        <>
+          {hook.former_secret === null && (
+            <FormDialog
+              id={`rotate-${hook.id}`}
+              button={words.rotate}
+              title={words.rotateTitle}
+              help={words.rotateHelp}
+              submit={words.rotate}
+              schema={rotation}
+              onSubmit={(body) => change({ secret: String(body['secret']), former_secret: hook.secret })}
+            />
+          )}
+          <MoveHeld by="updateHook" kind="hook" name={hook.name} record={hook} onMove={(to) => change(to)} />
+          <Removal
+            title={words.deleteHook}
+            text={words.deleteHookText(hook.name)}
+            onAct={async () => {
+              await client.call('deleteHook', { path });
+              await reload();
+            }}
+          />
+        </>
+      }
+    >
       <FormDialog
         id={`hook-${hook.id}`}
         button={words.edit}
@@ -178,38 +209,15 @@ function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promis
         }}
         onSubmit={change}
       />
-      {hook.former_secret === null ? (
-        <FormDialog
-          id={`rotate-${hook.id}`}
-          button={words.rotate}
-          title={words.rotateTitle}
-          help={words.rotateHelp}
-          submit={words.rotate}
-          schema={{
-            ...hookSchema,
-            required: ['secret'],
-            properties: { secret: hookSchema.properties.secret },
-          }}
-          onSubmit={(body) => change({ secret: String(body['secret']), former_secret: hook.secret })}
-        />
-      ) : (
+      <button type="button" onClick={() => act({ active: !hook.active })}>
+        {hook.active ? words.turnOff : words.turnOn}
+      </button>
+      {hook.former_secret !== null && (
         <button type="button" onClick={() => act({ former_secret: null })}>
           {words.endRotation}
         </button>
       )}
-      <button type="button" onClick={() => act({ active: !hook.active })}>
-        {hook.active ? words.turnOff : words.turnOn}
-      </button>
-      <MoveHeld by="updateHook" kind="hook" name={hook.name} record={hook} onMove={(to) => change(to)} />
-      <Removal
-        title={words.deleteHook}
-        text={words.deleteHookText(hook.name)}
-        onAct={async () => {
-          await client.call('deleteHook', { path });
-          await reload();
-        }}
-      />
-    </span>
+    </RowActs>
   );
 }
 
@@ -229,7 +237,7 @@ function Sources() {
     await list.reload();
   };
   return (
-    <section>
+    <section class={page['part']}>
       <div class={page['actions']}>
         <h2>{words.sources}</h2>
         {mayCallFor('createEventSource', held.team_id ?? '') && !isOfAnother() && (
@@ -323,7 +331,7 @@ function Received() {
     }),
   );
   return (
-    <section>
+    <section class={page['part']}>
       <div class={page['actions']}>
         <h2>{words.received}</h2>
         {mayCallFor('publishEvent', held.team_id ?? '') && !isOfAnother() && (

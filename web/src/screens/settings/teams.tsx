@@ -68,7 +68,7 @@ export function Teams() {
         list={list}
         filter={q === '' ? '' : `“${q}”`}
         onClear={() => setQuery({ q: undefined })}
-        empty={<p>{words.none}</p>}
+        empty={<p>{mayCall('createTeam') ? words.noneYet : words.none}</p>}
       >
         <Table
           label={words.title}

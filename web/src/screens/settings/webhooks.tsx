@@ -1,6 +1,11 @@
 import { useSignal } from '@preact/signals';
 
-import type { CreateWebhookRequest, Delivery, Webhook } from '../../../../client/index.ts';
+import type {
+  CreateWebhookRequest,
+  Delivery,
+  UpdateWebhookRequest,
+  Webhook,
+} from '../../../../client/index.ts';
 import { query } from '../../app/router.ts';
 import { settingsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -20,6 +25,7 @@ import { MoveHeld } from './move-held.tsx';
 import { Removal } from './removal.tsx';
 import { RotateWebhook } from './rotate-webhook.tsx';
 import { words as rotateWords } from './rotate-words.ts';
+import { RowActs } from './row-acts.tsx';
 import { ShownOnce } from './shown-once.tsx';
 import { words } from './words.ts';
 
@@ -121,57 +127,51 @@ interface ActsProps {
 }
 
 function Acts({ webhook, reload }: ActsProps) {
-  const path = { id: webhook.id };
+  const deliveries = <a href={settingsAddress('webhooks', { webhook: webhook.id })}>{words.deliveries}</a>;
+  if (!mayCallFor('testWebhook', webhook.team_id)) return <span class={page['actions']}>{deliveries}</span>;
+  const test = async () => {
+    await client.call('testWebhook', { path: { id: webhook.id } });
+    tell(words.tested);
+  };
   return (
-    <span class={page['actions']}>
-      <a href={settingsAddress('webhooks', { webhook: webhook.id })}>{words.deliveries}</a>
-      {mayCallFor('testWebhook', webhook.team_id) && (
-        <>
-          <Change webhook={webhook} reload={reload} />
-          <RotateWebhook webhook={webhook} reload={reload} />
-          <button
-            type="button"
-            onClick={() =>
-              act(async () => {
-                await client.call('testWebhook', { path });
-                tell(words.tested);
-              })
-            }
-          >
-            {words.test}
-          </button>
-          <button
-            type="button"
-            onClick={() =>
-              act(async () => {
-                await client.call('updateWebhook', { path, body: { active: !webhook.active } });
-                await reload();
-              })
-            }
-          >
-            {webhook.active ? words.turnOff : words.turnOn}
-          </button>
-          <MoveHeld
-            by="updateWebhook"
-            kind="webhook"
-            name={webhook.url}
-            record={webhook}
-            onMove={async (to) => {
-              await client.call('updateWebhook', { path, body: to });
-              await reload();
-            }}
-          />
-          <Removal
-            title={words.deleteWebhook}
-            text={words.deleteWebhookText(webhook.url)}
-            onAct={async () => {
-              await client.call('deleteWebhook', { path });
-              await reload();
-            }}
-          />
-        </>
-      )}
-    </span>
+    <RowActs more={<RareActs webhook={webhook} reload={reload} />}>
+      {deliveries}
+      <Change webhook={webhook} reload={reload} />
+      <button type="button" onClick={() => act(test)}>
+        {words.test}
+      </button>
+    </RowActs>
+  );
+}
+
+function RareActs({ webhook, reload }: ActsProps) {
+  const path = { id: webhook.id };
+  const change = async (body: UpdateWebhookRequest) => {
+    await client.call('updateWebhook', { path, body });
+    await reload();
+  };
+  return (
+    <>
+      <RotateWebhook webhook={webhook} reload={reload} />
+      <button type="button" onClick={() => act(() => change({ active: !webhook.active }))}>
+        {webhook.active ? words.turnOff : words.turnOn}
+      </button>
+      <MoveHeld
+        by="updateWebhook"
+        kind="webhook"
+        name={webhook.url}
+        record={webhook}
+        onMove={(to) => change(to)}
+      />
+      <Removal
+        title={words.deleteWebhook}
+        text={words.deleteWebhookText(webhook.url)}
+        onAct={async () => {
+          await client.call('deleteWebhook', { path });
+          await reload();
+        }}
+      />
+    </>
   );
 }
 

@@ -167,4 +167,6 @@ export const words = {
     keys: 'Encryption keys',
   } as Readonly<Record<string, string>>,
   readAgain: 'Check again',
+  moreActs: 'More',
+  lessActs: 'Less',
 };

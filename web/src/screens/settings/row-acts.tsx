@@ -1,0 +1,26 @@
+/** The buttons of a row that has too many for one line: the rarer ones are shown on demand. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+
+import page from '../../ui/page.module.css';
+import css from './settings.module.css';
+import { words } from './words.ts';
+
+interface Props {
+  children: ComponentChildren;
+  /** In the row, and not in a menu above it: its dialogs stay open, and the table does not cut it. */
+  more: ComponentChildren;
+}
+
+export function RowActs({ children, more }: Props) {
+  const isOpen = useSignal(false);
+  return (
+    <span class={`${page['actions']} ${isOpen.value ? '' : css['line']}`}>
+      {children}
+      {isOpen.value && more}
+      <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+        {isOpen.value ? words.lessActs : words.moreActs}
+      </button>
+    </span>
+  );
+}
