@@ -12,7 +12,7 @@ import { a2aMiddleware } from './a2a/mount.ts';
 import { KnownNames } from './known-names.ts';
 import { JobPolls } from './jobs/job-polls.ts';
 import { KnownWorkers } from './jobs/known-workers.ts';
-import { createDeliveryAddresses } from './delivery-addresses.ts';
+import { createCalledAddresses } from './called-addresses.ts';
 import type { AppDeps, AppResources } from './deps.ts';
 import type { Endpoint } from './endpoint.ts';
 import { consoleMiddleware } from './console/static.ts';
@@ -140,7 +140,7 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
     unread: new UnreadAnswers(logger),
     load,
     sessions,
-    deliveryAddresses: createDeliveryAddresses(env),
+    calledAddresses: createCalledAddresses(env),
     eventReaders: new SharedReaders(),
     runReaders: new SharedReaders(),
     partialFeeds: createPartialFeeds({ fork, logger, runEvents: options.runEvents }),

@@ -27,7 +27,7 @@ import type { Encryption } from '../domain/secrets/encryption.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { KnownWorkers } from './jobs/known-workers.ts';
 import type { KnownNames } from './known-names.ts';
-import type { DeliveryAddresses } from './delivery-addresses.ts';
+import type { CalledAddresses } from './called-addresses.ts';
 import type { LoadGuard } from './load-guard.ts';
 import type { Metrics } from './metrics.ts';
 import type { AddressLimit } from './middleware/rate-limit.ts';
@@ -93,8 +93,8 @@ export interface AppDeps extends AppResources {
   notificationFeeds: NotificationFeeds;
   /** Waiting polls of external workers. */
   jobPolls: JobPolls;
-  /** Checks addresses of webhooks and push notification configs. */
-  deliveryAddresses: DeliveryAddresses;
+  /** Checks addresses of webhooks, push notification configs and agents. */
+  calledAddresses: CalledAddresses;
   /** Shared readers of all runs' log: one read serves all streams of this process. */
   eventReaders: SharedReaders<SharedReader<LogEntry, Position>>;
   /** Shared readers of single runs' logs, by run. */

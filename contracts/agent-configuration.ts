@@ -104,7 +104,10 @@ function kindProblems(
   }));
 }
 
-/** An address that can never be called; `<NAME>` and `{name}` in it are known when it is. */
+/** `<NAME>` and `{name}`, which are known only when the address is called. */
+const OPEN_PARTS = /<[A-Z][A-Z0-9_]*>|\{[^{}]*\}/g;
+
+/** An address that can never be called. */
 function badAddress(
   { orUrl, address: named }: AgentKind,
   configuration: Record<string, unknown>,
@@ -112,7 +115,7 @@ function badAddress(
   const key = orUrl ?? named ?? '';
   const address = configuration[key];
   if (typeof address !== 'string' || address === '' || /^[<{]/.test(address)) return [];
-  const filled = address.replace(/<[A-Z][A-Z0-9_]*>|\{[^{}]*\}/g, '1');
+  const filled = address.replace(OPEN_PARTS, '1');
   if (/^https?:\/\//i.test(filled) && URL.canParse(filled)) return [];
   return [
     {
@@ -120,6 +123,19 @@ function badAddress(
       message: `${JSON.stringify(address)} is no http or https URL; invoking the agent will fault`,
     },
   ];
+}
+
+/** The URL that an agent is called at, and where it is written; null unless its host and port are known. */
+export function calledUrl(agent: CheckedAgent): { pointer: string; url: URL } | null {
+  const { orUrl, address: named } = AGENT_KINDS[agentKind(agent)] ?? {};
+  const key = orUrl ?? named;
+  if (key === undefined) return null;
+  const [pointer, address] = agent.configuration?.[key]
+    ? [`/configuration/${key}`, agent.configuration[key]]
+    : ['/url', agent.url];
+  if (typeof address !== 'string' || !/^https?:\/\/[^/?#<{]+([/?#]|$)/i.test(address)) return null;
+  const filled = address.replace(OPEN_PARTS, '1');
+  return URL.canParse(filled) ? { pointer, url: new URL(filled) } : null;
 }
 
 function missingKeys(

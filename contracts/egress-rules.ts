@@ -10,6 +10,8 @@ export interface EgressRules {
   refusal(hostname: string, address: string): string | null;
   /** Whether EGRESS_ALLOW lists it explicitly; merely public addresses are not listed. */
   named(hostname: string, address: string): boolean;
+  /** Whether EGRESS_ALLOW lists this name, or a network, in which its address may be. */
+  mayBeNamed(hostname: string): boolean;
   /** The origin that replaces another one; usually null. */
   mapped(origin: string): string | null;
 }
@@ -50,14 +52,16 @@ export function parseEgressRules(settings: EgressSettings): EgressRules {
     (settings.hostMap ?? []).map(({ from, to }) => [new URL(from).origin, new URL(to).origin]),
   );
 
+  const listed = (hostname: string): boolean =>
+    names.has(hostname) || suffixes.some((suffix) => hostname.endsWith(suffix));
   const allowed = (hostname: string, address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
-    names.has(hostname) ||
-    suffixes.some((suffix) => hostname.endsWith(suffix)) ||
+    listed(hostname) ||
     networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
 
   return {
     mapped: (origin) => map.get(origin) ?? null,
     named: (hostname, address) => allowed(plainName(hostname), ipaddr.process(address)),
+    mayBeNamed: (hostname) => networks.length > 0 || listed(plainName(hostname)),
     refusal(hostname, address) {
       // A mapped IPv6 address reaches the IPv4 address, so check that one.
       const parsed = ipaddr.process(address);
@@ -73,11 +77,14 @@ export function parseEgressRules(settings: EgressSettings): EgressRules {
   };
 }
 
+/** Deliveries are called by https only, but for hosts that EGRESS_ALLOW lists. */
+export type CallKind = 'deliveries' | 'calls of agents';
+
 /**
- * Why a delivery to this URL would be refused, as text that follows "url". Null if that is only known at
- * delivery, when names are resolved. `localhost` counts as an address. `url` is absolute.
+ * Why a call of this URL would be refused, as text that follows "url". Null if that is only known when it is
+ * called, because its name has to be resolved. `localhost` counts as an address. `url` is absolute.
  */
-export function literalRefusal(rules: EgressRules, denial: Denial, url: URL): string | null {
+export function literalRefusal(rules: EgressRules, denial: Denial, url: URL, kind: CallKind): string | null {
   const mapped = rules.mapped(url.origin);
   const to = mapped === null ? url : new URL(mapped);
   const host = to.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase();
@@ -86,17 +93,17 @@ export function literalRefusal(rules: EgressRules, denial: Denial, url: URL): st
   if (denial.refuses(host, address, port, isOperationsPath(url.pathname))) {
     return (
       'leads to a server of this installation or one listed in the setting EGRESS_DENY, ' +
-      'which deliveries cannot reach'
+      `which ${kind} cannot reach`
     );
   }
   // The target of a host mapping is trusted, unless it is one of our own servers.
-  if (mapped !== null || address === null) return null;
-  const refusal = rules.refusal(host, address);
+  if (mapped !== null) return null;
+  const refusal = address === null ? null : rules.refusal(host, address);
   if (refusal !== null)
-    return `leads to ${refusal}, which deliveries cannot reach (see the setting EGRESS_ALLOW)`;
-  return url.protocol === 'http:' && !rules.named(host, address)
-    ? 'must be https (see the setting EGRESS_ALLOW)'
-    : null;
+    return `leads to ${refusal}, which ${kind} cannot reach (see the setting EGRESS_ALLOW)`;
+  if (kind !== 'deliveries' || url.protocol !== 'http:') return null;
+  const isListed = address === null ? rules.mayBeNamed(host) : rules.named(host, address);
+  return isListed ? null : 'must be https (see the setting EGRESS_ALLOW)';
 }
 
 function literalAddress(host: string): string | null {

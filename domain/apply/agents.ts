@@ -79,12 +79,12 @@ export const agentApplier: Applier<AgentResource, Agent> = {
     await em.flush();
   },
   // Those of the records, which have the fields of the resources now.
-  async warnings({ em, actor }, applied) {
+  async warnings({ em, actor, refusalOfAgent }, applied) {
     const agents = await em.find(Agent, { id: { $in: applied.map(({ id }) => id) } });
     const missing = await missingReferences(em, agents);
     return new Map(
       agents.map((agent) => {
-        const warnings = agentWarnings(actor, agent, missing.get(agent.id) ?? []);
+        const warnings = agentWarnings(actor, agent, missing.get(agent.id) ?? [], refusalOfAgent);
         return [agent.id, warnings.map((warning) => ({ ...warning, code: 'agent_warning' }))];
       }),
     );

@@ -7,6 +7,7 @@ import type { HookFields } from '../hooks/service.ts';
 import type { Limits } from '../limits.ts';
 import type { Measure } from '../measure.ts';
 import type { AgentFields, SkillFields } from '../registry/agent-service.ts';
+import type { RefusalOfAddress } from '../registry/agent-warnings.ts';
 import type { KeptRunners } from '../registry/runners.ts';
 import type { NewWorkflow } from '../registry/workflow-service.ts';
 import type { FetchedResources } from '../registry/external-resources.ts';
@@ -78,6 +79,7 @@ export interface ApplyContext {
   checkUnlimited(): void;
   /** @throws 422 for an address to which nothing may be delivered */
   checkAddress(url: string): Promise<void>;
+  refusalOfAgent: RefusalOfAddress;
   /** What the definitions of workflows take from elsewhere, by the workflow's name. */
   fetched: ReadonlyMap<string, FetchedResources>;
   measure: Measure;

@@ -1,8 +1,10 @@
-/** Secrets and workflows that an agent names and that its owner does not have. */
+/** What of an agent's record will not work: secrets and workflows that are missing, and the like. */
 import {
   agentKind,
+  calledUrl,
   configurationWarnings,
   credentialWarnings,
+  type CheckedAgent,
   type ConfigurationWarning,
 } from '../../contracts/agent-configuration.ts';
 import { isRecord } from '../../contracts/is-record.ts';
@@ -162,6 +164,9 @@ async function addRefusals(
   }
 }
 
+/** Why agents cannot be called at this URL, as text that follows it; null if they can. */
+export type RefusalOfAddress = (url: URL) => string | null;
+
 /** All warnings of an agent's record for this reader. */
 export function agentWarnings(
   actor: Actor,
@@ -170,13 +175,23 @@ export function agentWarnings(
     Parameters<typeof credentialWarnings>[0] &
     Pick<Agent, 'authentication_type'>,
   missing: readonly MissingReference[],
+  refusalOf: RefusalOfAddress,
 ): ConfigurationWarning[] {
   const configuration = agent.configuration ?? null;
+  const checked = { ...agent, execution_type: agent.execution_type ?? null, configuration };
   return [
-    ...configurationWarnings({ ...agent, execution_type: agent.execution_type ?? null, configuration }),
+    ...configurationWarnings(checked),
+    ...addressWarnings(checked, refusalOf),
     ...warningsFor(actor, agent, missing),
     ...credentialWarnings(agent),
   ];
+}
+
+function addressWarnings(agent: CheckedAgent, refusalOf: RefusalOfAddress): ConfigurationWarning[] {
+  const called = calledUrl(agent);
+  const refusal = called === null ? null : refusalOf(called.url);
+  if (called === null || refusal === null) return [];
+  return [{ pointer: called.pointer, message: `${refusal}; invoking the agent will fault` }];
 }
 
 /**

@@ -99,7 +99,7 @@ export async function pushConfigOf(
   { id, url, token, authentication }: TaskPushNotificationConfig,
   { deps, version }: A2ACall,
 ): Promise<Omit<A2APushConfig, 'taskId'>> {
-  await deps.deliveryAddresses.check(url);
+  await deps.calledAddresses.checkDelivery(url);
   checkSentHeaders({ token, scheme: authentication?.scheme, credentials: authentication?.credentials });
   return {
     id: id === '' && version === '0.3' ? 'default' : id,

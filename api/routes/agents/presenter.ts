@@ -1,6 +1,7 @@
 /** Converts agents, versions and skills to JSON. Nothing else does. */
 import * as z from 'zod';
 
+import type { ConfigurationWarning } from '../../../contracts/agent-configuration.ts';
 import { agentLimitsSchema, CIRCUIT_STATES } from '../../../contracts/agent-limits.ts';
 import { budgetSchema } from '../../../contracts/budgets.ts';
 import { AGENT_STATUSES, displayOf } from '../../../contracts/agent-types.ts';
@@ -13,7 +14,7 @@ import type { ListedVersion } from '../../../domain/registry/agent-versions.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { mayChangeAgent } from '../../../domain/registry/agent-policy.ts';
 import { AGENT_ACTIONS, agentActions } from '../../../domain/registry/agent-rights.ts';
-import { agentWarnings, type MissingReference } from '../../../domain/registry/agent-warnings.ts';
+import { agentWarnings, type RefusalOfAddress } from '../../../domain/registry/agent-warnings.ts';
 import type { Circuit } from '../../../domain/registry/agent-turns.ts';
 import type { AgentState } from '../../../domain/registry/agent-service.ts';
 import type { AgentRow, ListedAgent } from '../../../domain/registry/agent-lists.ts';
@@ -197,9 +198,10 @@ export const listedAgent = listedRecord(
 export function presentAgent(
   actor: Actor,
   { agent, versions, skills, warnings, circuit }: AgentState,
+  refusalOf: RefusalOfAddress,
 ): Record<string, unknown> {
   return {
-    ...presentFields(actor, agent, versions, skills, warnings),
+    ...presentFields(actor, agent, versions, skills, agentWarnings(actor, agent, warnings, refusalOf)),
     ...(circuit ? { circuit: presentCircuit(circuit) } : {}),
     versions: versions.map(presentStateVersion),
   };
@@ -214,6 +216,7 @@ function presentStateVersion(
 export function presentListedAgent(
   actor: Actor,
   { omitted, versions, skills, warnings, ...agent }: ListedAgent,
+  refusalOf: RefusalOfAddress,
 ): Record<string, unknown> {
   const summaries = versions.map(({ version, status, created_at, published_at }) => ({
     version,
@@ -221,12 +224,13 @@ export function presentListedAgent(
     created_at: time(created_at),
     published_at: optionalTime(published_at),
   }));
-  const fields = presentFields(actor, agent, versions, skills, warnings);
+  const all = agentWarnings(actor, agent, warnings, refusalOf);
   // authentication_config was not loaded, so its references cannot be checked.
   const known = omitted?.includes('authentication_config')
-    ? fields.warnings.filter(({ pointer }) => !pointer.startsWith('/authentication_config/'))
-    : fields.warnings;
-  return presentListed<typeof agentRecord>({ ...fields, warnings: known, versions: summaries }, omitted);
+    ? all.filter(({ pointer }) => !pointer.startsWith('/authentication_config/'))
+    : all;
+  const fields = presentFields(actor, agent, versions, skills, known);
+  return presentListed<typeof agentRecord>({ ...fields, versions: summaries }, omitted);
 }
 
 function presentFields(
@@ -234,7 +238,7 @@ function presentFields(
   agent: AgentRow,
   versions: readonly VersionState[],
   skills: readonly AgentSkill[] | null,
-  missing: readonly MissingReference[],
+  warnings: readonly ConfigurationWarning[],
 ): Omit<z.input<typeof agentRecord>, 'versions'> {
   const display = displayOf(agent.type);
   return {
@@ -278,7 +282,7 @@ function presentFields(
     display_type: display.type,
     display_name: display.name,
     can: agentActions(actor, agent, versions),
-    warnings: agentWarnings(actor, agent, missing),
+    warnings: [...warnings],
   };
 }
 

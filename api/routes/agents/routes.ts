@@ -46,7 +46,7 @@ import { versionEndpoints } from './version-routes.ts';
 const tags = ['agents'];
 
 export function agentEndpoints(deps: AppDeps): Endpoint[] {
-  const { encryption, env } = deps;
+  const { encryption, env, calledAddresses } = deps;
   return [
     endpoint({
       method: 'GET',
@@ -61,7 +61,9 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
         const { items, headers } = await readPage(c, byId, (page, filter) =>
           listAgents(c.em, c.actor, filter, page),
         );
-        return { status: 200, body: items.map((agent) => presentListedAgent(c.actor, agent)), headers };
+        const refusalOf = await calledAddresses.refusalsOfAgents();
+        const body = items.map((agent) => presentListedAgent(c.actor, agent, refusalOf));
+        return { status: 200, body, headers };
       },
     }),
     endpoint({
@@ -90,7 +92,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
         await checkVersionLimits(c.em, env, state.agent.id, { added: true });
         await checkSkillLimit(c.em, env, state.agent.id);
         await checkSecretLimit(c.em, env, holderOf(state.agent));
-        const answer = answerWith(c.actor, state);
+        const answer = await answerWith(deps, c.actor, state);
         return {
           ...answer,
           status: 201,
@@ -108,7 +110,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       params: idParams,
       responses: { 200: agentRecord },
       handler: async (c) =>
-        answerWith(c.actor, await stateOf(c.em, await readAgent(c.em, c.actor, c.params.id))),
+        answerWith(deps, c.actor, await stateOf(c.em, await readAgent(c.em, c.actor, c.params.id))),
     }),
     endpoint({
       method: 'PATCH',
@@ -129,8 +131,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
         c.checkSyntax();
-        if (c.ctx.get('if-match'))
-          checkIfMatch(c.ctx, tagOf(presentAgent(c.actor, await stateOf(c.em, agent))));
+        await checkTag(c, agent);
         const { version } = agent;
         await moveIfAsked(deps, c, agent, c.body);
         c.count(savingMs(c.body));
@@ -140,7 +141,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
         if (changed || agent.version !== version)
           await checkVersionLimits(c.em, env, agent.id, { added: agent.version !== version });
         await checkSecretLimit(c.em, env, holderOf(agent));
-        return answerWith(c.actor, state);
+        return answerWith(deps, c.actor, state);
       },
     }),
     endpoint({
@@ -156,8 +157,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       errors: [409, 412],
       handler: async (c) => {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
-        if (c.ctx.get('if-match'))
-          checkIfMatch(c.ctx, tagOf(presentAgent(c.actor, await stateOf(c.em, agent))));
+        await checkTag(c, agent);
         c.audit.note(heldBy(agent.team_id));
         await deleteAgent(c.em, agent);
         return { status: 204 };
@@ -184,7 +184,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
     ...skillEndpoints(deps),
     ...agentSourceEndpoints(deps),
     ...sessionEndpoints(),
-    circuitEndpoint(),
+    circuitEndpoint(deps),
     ...canaryEndpoints(),
   ];
 }
@@ -216,7 +216,17 @@ async function moveIfAsked(
   if (!bindsByName(actor, object, to.team)) await rebindAgents(em, [agent.id], boundBy(handed));
 }
 
-function answerWith(actor: Actor, state: AgentState): EndpointResponse {
-  const body = presentAgent(actor, state);
+async function checkTag({ ctx, em, actor }: EndpointContext, agent: Agent): Promise<void> {
+  if (!ctx.get('if-match')) return;
+  // Warnings are no part of the tag.
+  checkIfMatch(ctx, tagOf(presentAgent(actor, await stateOf(em, agent), () => null)));
+}
+
+async function answerWith(
+  { calledAddresses }: Pick<AppDeps, 'calledAddresses'>,
+  actor: Actor,
+  state: AgentState,
+): Promise<EndpointResponse> {
+  const body = presentAgent(actor, state, await calledAddresses.refusalsOfAgents());
   return { status: 200, body, headers: { ETag: tagOf(body) } };
 }

@@ -124,7 +124,7 @@ function createEndpoint(deps: AppDeps): Endpoint {
       const { group = null, workflow_id: workflow = null, team_id: team = null, ...fields } = c.body;
       if (workflow !== null) await getWorkflowForChange(c.em, c.actor, workflow);
       if (team !== null) await teamFor(c.em, c.actor, team, 'admin');
-      await deps.deliveryAddresses.check(fields.url);
+      await deps.calledAddresses.checkDelivery(fields.url);
       const channel = await createChannel(
         c.em,
         deps.encryption,
@@ -170,7 +170,7 @@ function updateEndpoint(deps: AppDeps): Endpoint {
       const channel = await getChannel(c.em, c.actor, c.params.id);
       checkUnlimited(c);
       const { owner_id: owner, ...changes } = c.body;
-      if (changes.url !== undefined) await deps.deliveryAddresses.check(changes.url);
+      if (changes.url !== undefined) await deps.calledAddresses.checkDelivery(changes.url);
       if (owner !== undefined) await moveChannel(c.em, c.actor, channel, owner, deps.env);
       const changed = await updateChannel(c.em, deps.encryption, c.actor, channel, changes);
       return { status: 200, body: present(changed) };

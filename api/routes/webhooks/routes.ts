@@ -134,7 +134,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         checkUnlimited(c);
         const { body } = c;
-        await deps.deliveryAddresses.check(body.url);
+        await deps.calledAddresses.checkDelivery(body.url);
         const team = await teamFor(c.em, c.actor, body.team_id);
         const created = await createWebhook(c.em, deps.encryption, c.actor, {
           url: body.url,
@@ -196,7 +196,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         const webhook = await getWebhook(c.em, c.actor, c.params.id, { lock: true });
         checkIfMatch(c.ctx, tagOf(presentWebhook(webhook)));
         const { types: wanted, team_id, owner_id, ...changes } = c.body;
-        if (changes.url !== undefined) await deps.deliveryAddresses.check(changes.url);
+        if (changes.url !== undefined) await deps.calledAddresses.checkDelivery(changes.url);
         const to = await destinationOf(c.em, c.actor, webhook, { team_id, owner_id }, 'approver');
         let held: Owned = webhook;
         if (to !== null) {

@@ -25,7 +25,7 @@ async function choose(page: Page, name: string, to: string): Promise<void> {
 }
 
 /** The rarer buttons of a row. */
-async function showMore(row: Locator): Promise<void> {
+async function showMore(row: Pick<Locator, 'getByRole'>): Promise<void> {
   await row.getByRole('button', { name: 'More', exact: true }).click();
 }
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 
-import type { Client } from '../../support/app.ts';
+import { startTestApp, type Client } from '../../support/app.ts';
 import { startServer, type SeenRequest, type TestServer } from '../../support/http-server.ts';
 import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
 import { humanTask } from '../../support/definitions.ts';
@@ -613,6 +613,29 @@ test('creating or changing a webhook refuses literal private addresses, as deliv
     expect([url, (await builder.patch(`/webhooks/${id}`, { url })).status]).toEqual([url, 200]);
   }
   expect((await builder.get(`/webhooks/${id}`)).body.url).toBe('http://down.example');
+});
+
+test('a webhook by http is refused to a host that EGRESS_ALLOW cannot name', async () => {
+  const app = await startTestApp({ env: { EGRESS_ALLOW: 'hooks.example' } });
+  try {
+    const owner = await app.as('builder');
+    const post = (url: string) => owner.post('/webhooks', { url });
+    const refused = await post('http://other.example/x');
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      [
+        {
+          pointer: '/url',
+          code: 'egress_refused',
+          message: 'must be https (see the setting EGRESS_ALLOW)',
+        },
+      ],
+    ]);
+    for (const url of ['http://hooks.example/x', 'https://other.example/x'])
+      expect([url, (await post(url)).status]).toEqual([url, 201]);
+  } finally {
+    await app.close();
+  }
 });
 
 test('creating a webhook refuses our own servers, even if EGRESS_ALLOW names their address', async () => {

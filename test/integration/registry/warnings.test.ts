@@ -63,6 +63,30 @@ test.each([
   expect(pointersOf(await create({ type, ...more }))).toEqual(pointers);
 });
 
+test.each([
+  ['api', { configuration: { endpoint: 'http://10.0.0.1/score' } }, '/configuration/endpoint'],
+  ['api', { configuration: { endpoint: 'https://[fd00::1]:8443/{customer}' } }, '/configuration/endpoint'],
+  ['api', { url: 'http://169.254.169.254/latest' }, '/url'],
+  ['a2a', { configuration: { card_url: 'https://localhost/card.json' } }, '/configuration/card_url'],
+  ['llm', { configuration: { base_url: 'http://192.168.0.7/v1', model: 'm' } }, '/configuration/base_url'],
+])('an agent of type %s with %j is warned that it cannot be called there', async (type, more, pointer) => {
+  const { warnings, id } = await create({ type, ...more });
+  const warning = {
+    pointer,
+    message: expect.stringMatching(/^leads to a .*address, which calls of agents cannot .*EGRESS_ALLOW.*fault$/),
+  };
+  expect(warnings).toEqual([warning]);
+  expect((await builder.get(`/agents/${id}`)).body.warnings).toEqual([warning]);
+  const listed = (await builder.get('/agents')).body as { id: string; warnings: Warning[] }[];
+  expect(listed.find((agent) => agent.id === id)?.warnings).toEqual([warning]);
+});
+
+test.each(['http://8.8.8.8/score', 'http://x.example', 'http://10.0.0.{host}/score'])(
+  'an agent at %s is not warned of its address',
+  async (endpoint) =>
+    expect((await create({ type: 'api', configuration: { endpoint } })).warnings).toEqual([]),
+);
+
 const ENDPOINT = { url: 'https://x.example' };
 
 test('an agent is warned of a timeout that is no duration', async () => {

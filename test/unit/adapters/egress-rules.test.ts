@@ -1,6 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { createDenials } from '../../../contracts/egress-denied.ts';
-import { literalRefusal, parseEgressRules } from '../../../contracts/egress-rules.ts';
+import {
+  literalRefusal,
+  parseEgressRules,
+  type CallKind,
+  type EgressSettings,
+} from '../../../contracts/egress-rules.ts';
 
 const lookup = async () => [{ address: '127.0.0.1' }];
 /** PostgreSQL and the API of an installation. */
@@ -16,6 +21,10 @@ const installationDenials = () =>
     lookup,
     () => ({}),
   ).current();
+
+async function refusalOf(url: string, settings: EgressSettings, kind: CallKind = 'deliveries') {
+  return literalRefusal(parseEgressRules(settings), await installationDenials(), new URL(url), kind);
+}
 
 const REFUSED = [
   '10.0.0.1',
@@ -99,24 +108,37 @@ test.each([
   ['https://[::ffff:10.0.0.1]', []],
   ['http://93.184.215.14', []],
   ['https://10.0.0.1', ['10.0.0.2']],
+  ['http://any.example', []],
+  ['http://any.example', ['other.example', '*.any.example']],
 ])('a delivery to %s is refused while %j is allowed', async (url, allow) => {
-  expect(literalRefusal(parseEgressRules({ allow }), await installationDenials(), new URL(url))).toContain(
-    'EGRESS_ALLOW',
-  );
+  expect(await refusalOf(url, { allow })).toContain('EGRESS_ALLOW');
 });
 
 test.each([
   ['https://93.184.215.14', []],
   ['http://localhost', ['127.0.0.1']],
   ['http://10.0.0.1', ['10.0.0.0/8']],
-  ['http://any.example', []],
+  ['https://any.example', []],
+  ['http://any.example', ['any.example']],
+  ['http://a.any.example.', ['*.any.example']],
+  // Its address may be in the network.
+  ['http://any.example', ['10.0.0.0/8']],
 ])('a delivery to %s is accepted while %j is allowed', async (url, allow) => {
-  expect(literalRefusal(parseEgressRules({ allow }), await installationDenials(), new URL(url))).toBeNull();
+  expect(await refusalOf(url, { allow })).toBeNull();
+});
+
+test.each([
+  ['http://93.184.215.14', null],
+  ['http://any.example', null],
+  ['http://10.0.0.1', 'leads to a private address, which calls of agents cannot reach'],
+])('a call of an agent at %s is refused as %j, with or without TLS', async (url, refusal) => {
+  const found = await refusalOf(url, {}, 'calls of agents');
+  expect(found).toEqual(refusal === null ? null : expect.stringContaining(refusal));
 });
 
 test('the target of a host map entry is trusted', async () => {
-  const rules = parseEgressRules({ hostMap: [{ from: 'https://10.0.0.1', to: 'http://127.0.0.1:9000' }] });
-  expect(literalRefusal(rules, await installationDenials(), new URL('https://10.0.0.1/x'))).toBeNull();
+  const hostMap = [{ from: 'https://10.0.0.1', to: 'http://127.0.0.1:9000' }];
+  expect(await refusalOf('https://10.0.0.1/x', { hostMap })).toBeNull();
 });
 
 test.each([
@@ -128,13 +150,11 @@ test.each([
   'http://127.0.0.1:3000/metrics',
   'https://mapped.example/x',
 ])('a delivery to %s is refused whatever the settings allow: it is our own server', async (url) => {
-  const rules = parseEgressRules({
+  const settings = {
     allow: ['127.0.0.0/8', '::1', 'db.internal', '*.corp.example'],
     hostMap: [{ from: 'https://mapped.example', to: 'http://127.0.0.1:5432' }],
-  });
-  expect(literalRefusal(rules, await installationDenials(), new URL(url))).toContain(
-    'server of this installation',
-  );
+  };
+  expect(await refusalOf(url, settings)).toContain('server of this installation');
 });
 
 test.each([
@@ -143,11 +163,5 @@ test.each([
   'http://db.internal:80',
   'https://corp.example',
 ])('a delivery to %s is accepted: it is not one of our own servers', async (url) => {
-  expect(
-    literalRefusal(
-      parseEgressRules({ allow: ['127.0.0.1', 'db.internal'] }),
-      await installationDenials(),
-      new URL(url),
-    ),
-  ).toBeNull();
+  expect(await refusalOf(url, { allow: ['127.0.0.1', 'db.internal'] })).toBeNull();
 });
