@@ -4,6 +4,7 @@
  */
 import { FAILURE, type InvocationRef } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
+import { timeoutText } from '../contracts/timeout-text.ts';
 import {
   createHandedOverCalls,
   currentHandOver,
@@ -70,10 +71,7 @@ export async function bounded<T>(
   const { deadline } = short;
   const timer =
     deadline &&
-    setTimeout(
-      () => end(fault('timeout', `${name} did not finish in time (${deadline.at})`)),
-      Math.max(1, deadline.left_ms),
-    );
+    setTimeout(() => end(fault('timeout', timeoutText(name, deadline.at))), Math.max(1, deadline.left_ms));
   const look = setInterval(() => {
     // Without an answer the call just goes on.
     void isToBeCancelled().then(

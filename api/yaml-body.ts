@@ -82,7 +82,7 @@ function readText(source: string, pointer: string): WrittenDefinition {
   try {
     const { value, placeOf } = readYaml(source);
     if (isRecord(value)) return { definition: value, source, placeOf };
-    throw invalid([{ pointer, code: 'invalid_type', message: 'has to be the text of an object' }]);
+    throw invalid([{ pointer, code: 'invalid_type', message: 'must be an object, written as YAML or JSON' }]);
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     const { code, place } = error;

@@ -16,7 +16,7 @@ export const jsonObject = z
         code: 'invalid_type',
         expected: 'record',
         input: context.value,
-        message: 'has to be an object',
+        message: 'must be an object',
       });
   })
   .meta(jsonSchema);
@@ -29,7 +29,7 @@ export function jsonObjectOf<T extends z.ZodType>(values: T) {
         code: 'invalid_type',
         expected: 'record',
         input: context.value,
-        message: 'has to be an object',
+        message: 'must be an object',
       });
       return;
     }

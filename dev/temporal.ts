@@ -67,6 +67,8 @@ export const temporalStop = [{ signal: 'SIGTERM', waitMs: 8_000 }] as const;
 
 const READY_TIMEOUT_MS = 120_000;
 const HOST = '127.0.0.1';
+/** Of the file with options of Temporal's CLI. */
+const CLI_ENVIRONMENT = 'cadenza';
 
 /** Measured, see docs/adr/0009. With the default rates of 20, a hop takes about 45 ms after a short burst. */
 const tuning = {
@@ -111,7 +113,7 @@ async function startServer(
   const { dataDir, namespaces = [] } = options;
   const ports = await choosePorts(options);
   const logFile = join(dataDir, 'temporal.log');
-  const args = serverArguments(options, database, ports);
+  const args = serverArguments(options, { folder, database }, ports);
   const server = await spawnServer({ command, cwd: folder, logFile, env: temporalEnv(), args });
   const stop = () => endProcess(server.pid, temporalStop);
   const address = `${HOST}:${ports.port}`;
@@ -154,7 +156,7 @@ async function choosePorts({ port, uiPort, otherPorts = [0, 0] }: TemporalOption
 
 function serverArguments(
   { namespaces = [], throwaway = false, dynamicConfig, codecEndpoint }: TemporalOptions,
-  database: string,
+  { folder, database }: { folder: string; database: string },
   { port, uiPort, httpPort, metricsPort }: Ports,
 ): string[] {
   const settings = Object.entries({ ...tuning, ...dynamicConfig });
@@ -172,8 +174,17 @@ function serverArguments(
   for (const [key, value] of settings) flags.push(['--dynamic-config-value', `${key}=${value}`]);
   for (const name of Object.values(SEARCH_ATTRIBUTES)) flags.push(['--search-attribute', `${name}=Keyword`]);
   for (const name of namespaces) flags.push(['--namespace', name]);
-  if (codecEndpoint !== undefined) flags.push(['--ui-codec-endpoint', codecEndpoint]);
+  if (codecEndpoint !== undefined)
+    flags.push(['--env', CLI_ENVIRONMENT], ['--env-file', writeCodecFile(folder, codecEndpoint)]);
   return ['server', 'start-dev', ...flags.flat()];
+}
+
+/** The endpoint has the codec's token, and other users of the machine see a program's arguments. */
+function writeCodecFile(folder: string, codecEndpoint: string): string {
+  const path = join(folder, 'cli.yaml');
+  const settings = { env: { [CLI_ENVIRONMENT]: { 'ui-codec-endpoint': codecEndpoint } } };
+  writeFileSync(path, `${JSON.stringify(settings)}\n`, { mode: 0o600 });
+  return path;
 }
 
 /** The environment without TEMPORAL_* variables, which the CLI would prefer over our flags. */

@@ -15,7 +15,8 @@ const definition = z
   .custom<Record<string, unknown> | string>()
   .check((context) => {
     if (isRecord(context.value) || typeof context.value === 'string') return;
-    const message = context.value === undefined ? 'is required' : 'has to be an object, or its text';
+    const message =
+      context.value === undefined ? 'is required' : 'must be an object, or one written as YAML or JSON';
     const code = context.value === undefined ? 'required' : 'invalid_type';
     context.issues.push({ code: 'custom', input: context.value, message, params: { code } });
   })

@@ -109,7 +109,7 @@ async function versions(cli: Cli): Promise<Finding> {
   const { info } = await cli.client.call('getOpenApi');
   const api =
     typeof info === 'object' && info !== null && 'version' in info ? String(info.version) : 'unknown';
-  const detail = `command line ${cliVersion()}, API ${api}`;
+  const detail = `release ${cliVersion()} of the command line, version ${api} of the API (numbered apart)`;
   if (api.startsWith(API_VERSION)) return { check: 'versions', status: 'ok', detail };
   const hint = `This command line speaks version ${API_VERSION}x of the API. Use the one of the server.`;
   return { check: 'versions', status: 'warn', detail: `${detail}. ${hint}` };

@@ -48,7 +48,7 @@ export async function settingsIn(folder: string): Promise<Settings> {
   const path = join(folder, SETTINGS);
   const other = OTHER_SETTINGS.find((name) => existsSync(join(folder, name)));
   if (!existsSync(path) && other !== undefined)
-    throw new CliError(`${join(folder, other)} is not read: its name has to be ${SETTINGS}.`, {
+    throw new CliError(`${join(folder, other)} is not read: its name must be ${SETTINGS}.`, {
       code: 'file_unreadable',
     });
   const { value, placeOf } = existsSync(path)
@@ -79,11 +79,11 @@ function mistakesOf(settings: Readonly<Record<string, unknown>>): FieldProblem[]
   const isText = (value: unknown): boolean => typeof (value ?? '') === 'string';
   return [
     ...unknownNames('cadenza.yaml', settings, SETTING_NAMES, []),
-    ...(isText(set) ? [] : [wrong('set', '"set" has to be a text')]),
-    ...(isText(team) ? [] : [wrong('team', '"team" has to be a text, such as "finance"')]),
+    ...(isText(set) ? [] : [wrong('set', '"set" must be text')]),
+    ...(isText(team) ? [] : [wrong('team', '"team" must be text, such as "finance"')]),
     ...([undefined, null, ...VISIBILITIES].some((one) => one === visibility)
       ? []
-      : [wrong('visibility', `"visibility" has to be one of ${VISIBILITIES.join(', ')}`)]),
+      : [wrong('visibility', `"visibility" must be one of ${VISIBILITIES.join(', ')}`)]),
     ...mistakesOfWorkflows(workflows),
   ];
 }
@@ -92,13 +92,11 @@ function mistakesOfWorkflows(workflows: unknown): FieldProblem[] {
   if (workflows === null || workflows === undefined) return [];
   const code = 'wrong_type';
   if (!isRecord(workflows))
-    return [
-      { pointer: '/workflows', code, message: '"workflows" has to be an object, by names of workflows' },
-    ];
+    return [{ pointer: '/workflows', code, message: '"workflows" must be an object, by names of workflows' }];
   return Object.entries(workflows).flatMap(([name, fields]) => {
     const path = ['workflows', name];
     if (isRecord(fields)) return unknownNames(`"${name}"`, fields, WORKFLOW_SETTINGS, path);
-    return [{ pointer: jsonPointer(path), code, message: `"${name}" has to be an object with fields` }];
+    return [{ pointer: jsonPointer(path), code, message: `"${name}" must be an object with fields` }];
   });
 }
 

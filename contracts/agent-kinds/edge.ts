@@ -9,7 +9,7 @@ export const DEFAULT_QUEUE = 'default';
 
 export const edgeConfiguration = z.looseObject({
   /** Separates workers of one agent: a worker may ask for the jobs of one queue. Default: `default`. */
-  queue: z.string().regex(QUEUE_NAME, 'has to be letters, digits and . _ - (100 at most)').optional(),
+  queue: z.string().regex(QUEUE_NAME, 'must be letters, digits and . _ - (100 at most)').optional(),
   /** How long a worker holds a job without a heartbeat. Default: 60 s; from 5 s to an hour. */
   lease: duration.optional(),
   /** How often a job is handed out before it fails. Default: 5. */

@@ -38,7 +38,7 @@ export async function diagnoseOpened({ env, fork, files, dataDir }: Installation
     checked('file store', 'Check FILES_DIR or FILES_S3_*.', async () => [
       await filesFinding(fork(), env, files),
     ]),
-    checked('disk', 'Check DATA_DIR and FILES_DIR.', () => diskFindings(env)),
+    checked('disk', 'Check DATA_DIR and FILES_DIR.', () => diskFindings(env, dataDir !== null)),
     checked('mail server', 'Check SMTP_*.', () => mailFindings(env)),
     checked('issuers', 'Check the database first.', () => issuerFindings(fork(), env)),
     checked('api', 'See its log.', () => portFindings(env, apiAddresses(env, dataDir))),

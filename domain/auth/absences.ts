@@ -87,7 +87,7 @@ export async function createAbsence(em: EntityManager, actor: Actor, given: NewA
 }
 
 function checkPeriod({ from, until }: NewAbsence): void {
-  if (until <= from) throw refuse('/until', 'empty_period', 'has to be after from');
+  if (until <= from) throw refuse('/until', 'empty_period', 'must be after from');
   if (until.getTime() <= Date.now()) throw refuse('/until', 'in_the_past', 'is in the past');
   if (until.getTime() - from.getTime() > MAX_DAYS * 86_400_000)
     throw refuse('/until', 'too_long', `may be at most ${MAX_DAYS} days after from`);

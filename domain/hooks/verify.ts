@@ -95,7 +95,7 @@ function keyOf(scheme: HookScheme, secret: string): Buffer {
 export function secretProblem(scheme: HookScheme, secret: string): string | null {
   if (keyOf(scheme, secret).length >= MIN_KEY_BYTES) return null;
   return scheme === 'standard'
-    ? `has to be whsec_ and base64 of at least ${MIN_KEY_BYTES} bytes`
+    ? `must be whsec_ and base64 of at least ${MIN_KEY_BYTES} bytes`
     : `has to have at least ${MIN_KEY_BYTES} bytes`;
 }
 

@@ -54,7 +54,7 @@ export async function resolveAgents(
       problems.push({
         pointer,
         code: 'unknown_agent',
-        message: `there is no agent ${quote(agent)}${didYouMean(agent, names)}`,
+        message: `there is no agent ${quote(agent)} that you can see${didYouMean(agent, names)}`,
         severity: 'error',
       });
     }

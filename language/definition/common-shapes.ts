@@ -36,7 +36,7 @@ export const timeout = byType({ string: name, object: exact({ after: duration })
 const uri = z
   .string()
   .min(1, 'may not be empty')
-  .regex(/^(?:[^\s]+|[\s\S]*\$\{[\s\S]*)$/, 'has to be a URI without blanks');
+  .regex(/^(?:[^\s]+|[\s\S]*\$\{[\s\S]*)$/, 'must be a URI without blanks');
 
 const secretReference = exact({ use: name });
 
@@ -149,7 +149,7 @@ export const retryPolicy = exact({
   backoff: exact({
     constant: exact({}).optional(),
     exponential: exact({
-      factor: z.number().min(1, 'has to be 1 or more').max(100, 'may be at most 100').optional(),
+      factor: z.number().min(1, 'must be 1 or more').max(100, 'may be at most 100').optional(),
       maxDelay: duration.optional(),
     }).optional(),
     linear: exact({ increment: duration.optional(), maxDelay: duration.optional() }).optional(),
@@ -157,7 +157,10 @@ export const retryPolicy = exact({
     .check(exactlyOne(['constant', 'exponential', 'linear']))
     .optional(),
   limit: exact({
-    attempt: exact({ count: z.int().min(0).optional(), duration: duration.optional() }).optional(),
+    attempt: exact({
+      count: z.int().min(0, 'must be 0 or more').optional(),
+      duration: duration.optional(),
+    }).optional(),
     duration: duration.optional(),
   }).optional(),
   jitter: exact({ from: duration, to: duration }).optional(),

@@ -68,7 +68,7 @@ function checkExternalSchema(
   const document = at(pointer, 'document');
   checker.problems.fold(document, place, found.url);
   if (!isRecord(found.document) && typeof found.document !== 'boolean')
-    checker.problems.error(document, 'json_schema', 'is not a JSON Schema: it has to be an object');
+    checker.problems.error(document, 'json_schema', 'is not a JSON Schema: it must be an object');
   else checkInlineSchema(found.document, document, checker);
   checker.rewrites.set(pointer, {
     ...(format === undefined ? {} : { format }),

@@ -19,8 +19,8 @@ const MAX_LABEL_LENGTH = 63;
 
 const label = z
   .string()
-  .regex(LABEL, 'has to be letters, digits and hyphens (63 at most), not beginning or ending with a hyphen');
-const version = z.string().regex(SEMVER, 'has to be a semantic version such as 1.0.0');
+  .regex(LABEL, 'must be letters, digits and hyphens (63 at most), not beginning or ending with a hyphen');
+const version = z.string().regex(SEMVER, 'must be a semantic version such as 1.0.0');
 
 export const documentShape = exact({
   dsl: version,

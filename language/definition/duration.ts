@@ -68,7 +68,7 @@ function inlineToMs(inline: unknown): number {
         `"${unit}" is not a unit of duration: days, hours, minutes, seconds, milliseconds`,
       );
     if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)
-      throw new DurationError(`"${unit}" has to be a number of 0 or more`);
+      throw new DurationError(`"${unit}" must be a number of 0 or more`);
     ms += value * UNIT_MS[unit];
   }
   return ms;

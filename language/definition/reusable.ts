@@ -50,7 +50,7 @@ export function checkError(
     checker.problems.error(
       at(pointer, 'status'),
       'invalid_value',
-      '"status" has to be an HTTP status, 100 to 599',
+      '"status" must be an HTTP status, 100 to 599',
     );
   }
 }

@@ -41,7 +41,7 @@ export function byType(options: TypeOptions): z.ZodType<unknown> {
     const schema = Object.entries(options).find(([name]) => name === type)?.[1];
     if (!(schema instanceof z.ZodType)) {
       if (value === undefined) return refuse(context, 'required');
-      const message = `has to be ${expected.join(' or ')}`;
+      const message = `must be ${expected.join(' or ')}`;
       context.issues.push({ code: 'custom', path: [], input: value, message, params: WRONG_TYPE });
       return;
     }
@@ -92,7 +92,7 @@ export function refuse(context: z.core.ParsePayload, message: string, path: Prop
 }
 
 const TYPE_NAMES: Record<string, string> = {
-  string: 'a text',
+  string: 'text',
   object: 'an object',
   record: 'an object',
   array: 'a list',
@@ -163,20 +163,18 @@ function reportIssue(
     return;
   }
   if (issue.code === 'invalid_type') {
-    problems.error(
-      place,
-      'wrong_type',
-      `${subject} has to be ${TYPE_NAMES[issue.expected] ?? issue.expected}`,
-    );
+    problems.error(place, 'wrong_type', `${subject} must be ${TYPE_NAMES[issue.expected] ?? issue.expected}`);
   } else if (issue.code === 'invalid_value') {
     const allowed = issue.values.map(String);
     const suggestion = typeof found === 'string' ? didYouMean(found, allowed) : '';
-    problems.error(place, 'not_allowed', `${subject} has to be one of ${allowed.join(', ')}${suggestion}`);
+    problems.error(place, 'not_allowed', `${subject} must be one of ${allowed.join(', ')}${suggestion}`);
   } else if (issue.code === 'custom') {
     const code = issue.params?.['problem'] ?? 'invalid_value';
     problems.error(place, code, `${subject} ${issue.message}`);
   } else {
-    problems.error(place, 'invalid_value', `${subject}: ${issue.message}`);
+    // Zod's own messages are sentences; ours go on from the subject.
+    const gap = /^[A-Z]/.test(issue.message) ? ':' : '';
+    problems.error(place, 'invalid_value', `${subject}${gap} ${issue.message}`);
   }
 }
 

@@ -41,7 +41,7 @@ export const useShape = exact({
         .record(z.string(), extension)
         .refine(
           (item) => Object.keys(item).length === 1,
-          'has to be an object with exactly one property: the name',
+          'must be an object with exactly one property: the name',
         ),
     )
     .max(MAX_EXTENSIONS, `may have at most ${MAX_EXTENSIONS} extensions`)

@@ -127,7 +127,7 @@ export function lex(source: string, start = 0, closer: string | null = null, nes
     throw compileError(
       source,
       Math.max(0, start - 2),
-      closer === '}' ? "Unterminated '${'" : 'Unterminated string interpolation',
+      closer === '}' ? "The '}' that ends this '${' is missing" : 'Unterminated string interpolation',
     );
   tokens.push({ type: 'end', text: 'end of file', at, end: at });
   return { tokens, end: at };

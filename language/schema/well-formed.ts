@@ -155,29 +155,28 @@ class SchemaCheck {
     else if (rule === 'ref') this.#reference(content, place);
     else if (rule === 'texts') this.#texts(content, keyword, place);
     else if (rule === 'text_lists') {
-      if (!isRecord(content)) this.#error(place, `${named} has to be an object of lists`);
+      if (!isRecord(content)) this.#error(place, `${named} must be an object of lists`);
       else for (const [key, list] of Object.entries(content)) this.#texts(list, key, at(place, key));
-    } else if (rule === 'text' && typeof content !== 'string')
-      this.#error(place, `${named} has to be a text`);
+    } else if (rule === 'text' && typeof content !== 'string') this.#error(place, `${named} must be text`);
     else if (rule === 'boolean' && typeof content !== 'boolean')
-      this.#error(place, `${named} has to be true or false`);
-    else if (rule === 'list' && !Array.isArray(content)) this.#error(place, `${named} has to be a list`);
+      this.#error(place, `${named} must be true or false`);
+    else if (rule === 'list' && !Array.isArray(content)) this.#error(place, `${named} must be a list`);
     else if ((rule === 'number' || rule === 'positive') && typeof content !== 'number')
-      this.#error(place, `${named} has to be a number`);
+      this.#error(place, `${named} must be a number`);
     else if (rule === 'positive' && typeof content === 'number' && content <= 0)
-      this.#error(place, `${named} has to be greater than 0`);
+      this.#error(place, `${named} must be greater than 0`);
     else if (rule === 'count' && !(Number.isInteger(content) && Number(content) >= 0))
-      this.#error(place, `${named} has to be a whole number of 0 or more`);
+      this.#error(place, `${named} must be a whole number of 0 or more`);
   }
 
   #schemas(content: unknown, keyword: string, place: string, depth: number): void {
     if (!Array.isArray(content) || content.length === 0)
-      return this.#error(place, `${quote(keyword)} has to be a list of schemas`);
+      return this.#error(place, `${quote(keyword)} must be a list of schemas`);
     for (const [index, item] of content.entries()) this.schema(item, at(place, index), depth + 1);
   }
 
   #schemaMap(content: unknown, keyword: string, place: string, depth: number): void {
-    if (!isRecord(content)) return this.#error(place, `${quote(keyword)} has to be an object of schemas`);
+    if (!isRecord(content)) return this.#error(place, `${quote(keyword)} must be an object of schemas`);
     for (const [key, item] of Object.entries(content)) {
       if (keyword === 'patternProperties') this.#pattern(key, at(place, key));
       this.schema(item, at(place, key), depth + 1);
@@ -192,7 +191,7 @@ class SchemaCheck {
       const suggestion = typeof type === 'string' ? closest(type, TYPES) : undefined;
       this.#error(
         place,
-        '"type" has to be one of ' +
+        '"type" must be one of ' +
           `${TYPES.join(', ')}${suggestion === undefined ? '' : `, did you mean "${suggestion}"?`}`,
       );
     }
@@ -200,11 +199,11 @@ class SchemaCheck {
 
   #texts(content: unknown, keyword: string, place: string): void {
     if (!Array.isArray(content) || content.some((item) => typeof item !== 'string'))
-      this.#error(place, `${quote(keyword)} has to be a list of texts`);
+      this.#error(place, `${quote(keyword)} must be a list of texts`);
   }
 
   #pattern(content: unknown, place: string): void {
-    if (typeof content !== 'string') return this.#error(place, 'a pattern has to be a text');
+    if (typeof content !== 'string') return this.#error(place, 'a pattern must be text');
     if (content.length > MAX_PATTERN_LENGTH)
       return this.#error(place, `a pattern may have at most ${MAX_PATTERN_LENGTH} characters`);
     const problem = patternProblem(content);
@@ -212,7 +211,7 @@ class SchemaCheck {
   }
 
   #reference(content: unknown, place: string): void {
-    if (typeof content !== 'string') return this.#error(place, 'a reference has to be a text');
+    if (typeof content !== 'string') return this.#error(place, 'a reference must be text');
     const id = own(this.#root, '$id');
     const [base = '', fragment = ''] = content.split('#', 2);
     if (base !== '' && base !== id)

@@ -234,7 +234,7 @@ class Reader {
 
   #name(key: unknown, map: YAMLMap): string {
     if (!isScalar<string | number | boolean | null>(key) || key.value === null)
-      throw this.#refused(key ?? map, 'malformed_yaml', 'a name has to be a text');
+      throw this.#refused(key ?? map, 'malformed_yaml', 'a name must be text');
     if (key.value === '<<' && key.type === 'PLAIN')
       throw this.#refused(key, 'merge_key', 'merging with << is not part of YAML 1.2: use an alias alone');
     // `404` is a name as it is written, not as a number is printed.

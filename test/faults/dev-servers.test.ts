@@ -3,13 +3,22 @@
  * last start.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { isAlive } from '../../dev/os-process.ts';
+import { isAlive, listProcesses } from '../../dev/os-process.ts';
 import { choosePort } from '../../dev/ports.ts';
 import { startPostgres, type EmbeddedPostgres } from '../../dev/postgres.ts';
 import { choosePostgresAccount, type RootMode } from '../../dev/postgres-account.ts';
@@ -41,8 +50,8 @@ async function postgres(
   return server;
 }
 
-async function temporal(): Promise<EmbeddedTemporal> {
-  const server = await startTemporal({ dataDir, port: 0, uiPort: 0, throwaway: true });
+async function temporal(more: { codecEndpoint?: string } = {}): Promise<EmbeddedTemporal> {
+  const server = await startTemporal({ dataDir, port: 0, uiPort: 0, throwaway: true, ...more });
   servers.push(server);
   return server;
 }
@@ -160,6 +169,17 @@ describe('the embedded Temporal', () => {
     const second = await temporal();
     expect([isAlive(first.pid), isAlive(second.pid)]).toEqual([false, true]);
     expect((await fetch(second.uiUrl)).status).toBe(200);
+  });
+
+  test('gives its UI the codec by a file, and not by its arguments, which others see', async () => {
+    const codecEndpoint = 'http://127.0.0.1:9/temporal-codec/not-to-be-seen';
+    const server = await temporal({ codecEndpoint });
+    const settings = (await (await fetch(`${server.uiUrl}/api/v1/settings`)).json()) as object;
+    expect(settings).toMatchObject({ Codec: { Endpoint: codecEndpoint } });
+    const seen = (await listProcesses()).find(({ pid }) => pid === server.pid);
+    expect(seen?.command).toContain('start-dev');
+    expect(seen?.command).not.toContain('not-to-be-seen');
+    expect(statSync(join(dataDir, 'temporal', 'cli.yaml')).mode & 0o777).toBe(0o600);
   });
 
   test('prefers a binary on PATH, unless it does not run', async () => {

@@ -149,7 +149,7 @@ describe('with a worker that nothing happens to', () => {
     const id = await startTwoCalls(scene, { timeout: { after: { seconds: 2 } } });
     const run = await ended(scene, id);
     expect(run).toMatchObject({ status: 'faulted', error: { status: 408 } });
-    expect(run['error'].detail).toMatch(/^first did not finish in time/);
+    expect(run['error'].detail).toMatch(/^first did not finish in time: its timeout ended at 20/);
     await until(
       async () => scene.left,
       (left) => left === 1,

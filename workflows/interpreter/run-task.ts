@@ -9,6 +9,7 @@ import type {
 } from '../../language/definition/model.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
+import { timeoutText } from '../../contracts/timeout-text.ts';
 import { isTrue, resolve, transform, validate, type At, type Variables } from './data-flow.ts';
 import { throwIfCancelled } from './cancellation.ts';
 import { mustYield } from './effort.ts';
@@ -281,7 +282,7 @@ export function withTaskDeadline<T>(
   body: () => Promise<T>,
 ): Promise<T> {
   return withDeadline(deadline, body, () =>
-    fault('timeout', `${name} did not finish in time (${new Date(deadline).toISOString()})`, ref),
+    fault('timeout', timeoutText(name, new Date(deadline).toISOString()), ref),
   );
 }
 

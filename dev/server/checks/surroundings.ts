@@ -15,6 +15,8 @@ import { createEncryption } from '../../../domain/secrets/encryption.ts';
 import { ownVersion } from '../backup.ts';
 import { error, ok, reasonOf, warn, type Finding } from './finding.ts';
 
+type DiskSettings = Pick<Env, 'DATA_DIR' | 'FILES_DIR' | 'FILES_S3_BUCKET' | 'TEMPORAL_ADDRESS'>;
+
 const NODE = 24;
 const GIB = 1024 ** 3;
 const [LITTLE_BYTES, NEARLY_NONE_BYTES] = [2 * GIB, GIB / 4];
@@ -27,13 +29,15 @@ export function versionFinding(): Finding {
     : error('versions', `${detail}. Cadenza needs Node.js ${NODE}: npm ci installs it.`);
 }
 
-/** Of the folders that this machine has. */
-export async function diskFindings({
-  DATA_DIR,
-  FILES_DIR,
-  FILES_S3_BUCKET,
-}: Pick<Env, 'DATA_DIR' | 'FILES_DIR' | 'FILES_S3_BUCKET'>): Promise<Finding[]> {
-  const folders = [DATA_DIR, ...(FILES_S3_BUCKET === undefined ? [FILES_DIR] : [])];
+/** Of the folders that this machine has. DATA_DIR counts where servers of `npm start` keep data in it. */
+export async function diskFindings(
+  { DATA_DIR, FILES_DIR, FILES_S3_BUCKET, TEMPORAL_ADDRESS }: DiskSettings,
+  hasOwnDatabase: boolean,
+): Promise<Finding[]> {
+  const folders = [
+    ...(hasOwnDatabase || TEMPORAL_ADDRESS === undefined ? [DATA_DIR] : []),
+    ...(FILES_S3_BUCKET === undefined ? [FILES_DIR] : []),
+  ];
   const found: Finding[] = [];
   for (const folder of new Set(folders.map((path) => resolve(path)).filter((path) => existsSync(path)))) {
     const { bavail, bsize } = await statfs(folder);

@@ -37,7 +37,7 @@ export const agentCall: Call = {
       checker.problems.error(
         at(pointer, 'stream'),
         'wrong_type',
-        '"stream" has to be true, false or an expression',
+        '"stream" must be true, false or an expression',
       );
     }
     if (typeof agent === 'string' && agent !== '' && !agent.includes('${')) {

@@ -43,7 +43,7 @@ const CALLABLE = ['http', 'ws', 'mqtt', 'mqtt5', 'nats', 'amqp', 'kafka'];
 
 const consume = exact({
   for: duration.optional(),
-  amount: z.int().min(1, 'has to be at least 1').optional(),
+  amount: z.int().min(1, 'must be at least 1').optional(),
   while: text.optional(),
   until: text.optional(),
 }).check((context) => {

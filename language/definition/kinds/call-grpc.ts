@@ -22,8 +22,8 @@ export const grpcCall: Call = {
     proto: externalResource.optional(),
     service: exact({
       name,
-      host: z.string().regex(/^[a-zA-Z0-9](?:[a-zA-Z0-9-.]{0,61}[a-zA-Z0-9])?$/, 'has to be a host name'),
-      port: z.int().min(0, 'has to be a port').max(65_535, 'has to be a port').optional(),
+      host: z.string().regex(/^[a-zA-Z0-9](?:[a-zA-Z0-9-.]{0,61}[a-zA-Z0-9])?$/, 'must be a host name'),
+      port: z.int().min(0, 'must be a port').max(65_535, 'must be a port').optional(),
       tls: z.boolean().optional(),
       authentication: referenceableAuthentication.optional(),
     }),
@@ -50,8 +50,7 @@ export const grpcCall: Call = {
       checker,
     );
     const [port, tls] = [own(service, 'port') ?? TLS_PORT, own(service, 'tls')];
-    if (port === 0)
-      checker.problems.error(at(pointer, 'service', 'port'), 'invalid_value', 'has to be a port');
+    if (port === 0) checker.problems.error(at(pointer, 'service', 'port'), 'invalid_value', 'must be a port');
     const isPlain = tls === false || (tls === undefined && port !== TLS_PORT);
     if (isPlain && own(service, 'authentication') !== undefined)
       checker.problems.warning(

@@ -20,7 +20,7 @@ export function checkWebAddress(endpoint: unknown, pointer: string, checker: Che
     checker.problems.error(
       isText ? pointer : at(pointer, 'uri'),
       'endpoint',
-      `${quote(uri)} has to begin with http:// or https://`,
+      `${quote(uri)} must begin with http:// or https://`,
     );
   }
 }
@@ -54,7 +54,7 @@ export const httpCall: Call = {
         checker.problems.error(
           at(pointer, key),
           'wrong_type',
-          `"${key}" has to be an object, or an expression that gives one: \${ … }`,
+          `"${key}" must be an object, or an expression that gives one: \${ … }`,
         );
       } else checker.template(value, at(pointer, key), place);
     }

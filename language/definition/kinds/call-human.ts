@@ -36,7 +36,7 @@ export const humanCall: Call = {
     assignee: name.optional(),
     candidates: people.optional(),
     priority: byType({
-      number: z.int().min(0, 'has to be 0 to 100').max(100, 'has to be 0 to 100'),
+      number: z.int().min(0, 'must be 0 to 100').max(100, 'must be 0 to 100'),
       string: name,
     }).optional(),
     due: duration.optional(),
@@ -48,8 +48,8 @@ export const humanCall: Call = {
       .max(20, 'may have at most 20 steps')
       .optional(),
     quorum: exact({
-      approvals: z.int().min(1, 'has to be 1 or more').max(1000, 'may be at most 1000').optional(),
-      rejections: z.int().min(1, 'has to be 1 or more').max(1000, 'may be at most 1000').optional(),
+      approvals: z.int().min(1, 'must be 1 or more').max(1000, 'may be at most 1000').optional(),
+      rejections: z.int().min(1, 'must be 1 or more').max(1000, 'may be at most 1000').optional(),
       exclude_initiator: z.boolean().optional(),
       exclude: exact({ users: names.optional(), groups: names.optional() }).optional(),
     }).optional(),
@@ -69,7 +69,7 @@ export const humanCall: Call = {
       checker.problems.error(
         at(pointer, 'priority'),
         'wrong_type',
-        '"priority" has to be a number or an expression',
+        '"priority" must be a number or an expression',
       );
     checkPeople(parameters['candidates'], at(pointer, 'candidates'), locals, checker);
     checkTimes(parameters, pointer, locals, checker);

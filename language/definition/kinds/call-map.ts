@@ -6,7 +6,7 @@ import { byType, exact } from '../shape.ts';
 import { inTask, type Call } from './kind.ts';
 import { declareVariables } from './variables.ts';
 
-const outOfRange = `has to be 1 to ${MAX_MAP_CONCURRENCY}`;
+const outOfRange = `must be 1 to ${MAX_MAP_CONCURRENCY}`;
 
 /** `call: map` (docs/interface.md#call-map). */
 export const mapCall: Call = {
@@ -17,7 +17,7 @@ export const mapCall: Call = {
     do: taskList.min(1, 'needs at least one task'),
     concurrency: byType({
       number: z.int().min(1, outOfRange).max(MAX_MAP_CONCURRENCY, outOfRange),
-      string: name.refine(isExpression, 'has to be a number or a ${ … }'),
+      string: name.refine(isExpression, 'must be a number or a ${ … }'),
     }).optional(),
     on_error: z.enum(['fail', 'collect']).optional(),
   }),

@@ -89,7 +89,7 @@ export const runKind: Kind = {
       checker.problems.error(
         at(place, 'workflow', 'version'),
         'version',
-        `${quote(version)} has to be a semantic version such as 1.0.0, or latest`,
+        `${quote(version)} must be a semantic version such as 1.0.0, or latest`,
       );
     }
     if (

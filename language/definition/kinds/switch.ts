@@ -12,7 +12,7 @@ const item = z
   .record(z.string(), switchCase)
   .refine(
     (value) => Object.keys(value).length === 1,
-    'has to be an object with exactly one property: the name of the case',
+    'must be an object with exactly one property: the name of the case',
   );
 
 /** flow.ts checks the targets of `then`, together with the list that contains the task. */

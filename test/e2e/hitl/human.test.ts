@@ -154,20 +154,20 @@ describe('a human task', () => {
     'faults if an expression gives no text where text is needed, and names the setting',
     async () => {
       const cases: [Record<string, unknown>, string][] = [
-        [{ title: '${ {a: 1} }' }, 'with.title has to be text, and its expression gives an object'],
-        [{ title: '${ .nothing }' }, 'with.title has to be text, and its expression gives null'],
-        [{ description: '${ [1] }' }, 'with.description has to be text, and its expression gives an array'],
+        [{ title: '${ {a: 1} }' }, 'with.title must be text, and its expression gives an object'],
+        [{ title: '${ .nothing }' }, 'with.title must be text, and its expression gives null'],
+        [{ description: '${ [1] }' }, 'with.description must be text, and its expression gives an array'],
         [
           { assignee: '${ {user: "ann"} }' },
-          'with.assignee has to be text, and its expression gives an object',
+          'with.assignee must be text, and its expression gives an object',
         ],
         [
           { candidates: { users: '${ [true] }' } },
-          'with.candidates.users has to be text, and its expression gives a boolean',
+          'with.candidates.users must be text, and its expression gives a boolean',
         ],
         [
           { expires: 'PT1H', escalate: [{ after: 'PT1M', to: { groups: '${ {} }' } }] },
-          'with.escalate[0].to.groups has to be text, and its expression gives an object',
+          'with.escalate[0].to.groups must be text, and its expression gives an object',
         ],
       ];
       const runs = await Promise.all(cases.map(async ([more]) => ended(await start(human(more)))));
@@ -364,7 +364,7 @@ describe('people whom the quorum excludes', () => {
       status: 'faulted',
       error: { type: expect.stringContaining('/errors/validation'), instance: '/do/0/review' },
     });
-    expect(done['error'].detail).toContain('with.quorum.exclude.users has to be text');
+    expect(done['error'].detail).toContain('with.quorum.exclude.users must be text');
   });
 });
 

@@ -208,14 +208,14 @@ describe('stores', () => {
       expect.objectContaining({ status: 'warn', detail: expect.stringContaining('1.5 GiB free') }),
       expect.objectContaining({ status: 'error', detail: expect.stringContaining('Free some') }),
     ]);
-    const ofFolders = await diskFindings({
-      DATA_DIR: folder,
-      FILES_DIR: join(folder, 'none'),
-      FILES_S3_BUCKET: undefined,
-    });
-    expect(ofFolders.map(({ detail }) => detail)).toEqual([
-      expect.stringContaining(` GiB free for ${folder}`),
-    ]);
+    const settings = { DATA_DIR: folder, FILES_DIR: join(folder, 'none'), FILES_S3_BUCKET: undefined };
+    const details = async (TEMPORAL_ADDRESS: string | undefined, hasOwnDatabase: boolean) =>
+      (await diskFindings({ ...settings, TEMPORAL_ADDRESS }, hasOwnDatabase)).map(({ detail }) => detail);
+    const ofFolder = [expect.stringContaining(` GiB free for ${folder}`)];
+    expect(await details('temporal:7233', true)).toEqual(ofFolder);
+    expect(await details(undefined, false)).toEqual(ofFolder);
+    // Nothing of this installation is in DATA_DIR.
+    expect(await details('temporal:7233', false)).toEqual([]);
   });
 });
 

@@ -103,8 +103,8 @@ test('private agents of other users cannot be found by name or id', async () => 
   expect(
     saved.problems.map(({ code, message }: { code: string; message: string }) => [code, message]),
   ).toEqual([
-    ['unknown_agent', 'there is no agent "hidden"'],
-    ['unknown_agent', `there is no agent "${hidden}"`],
+    ['unknown_agent', 'there is no agent "hidden" that you can see'],
+    ['unknown_agent', `there is no agent "${hidden}" that you can see`],
   ]);
   const published = await insertAgent(stranger, 'open', 'public');
   expect((await save(calling(published))).valid).toBe(true);
@@ -120,7 +120,7 @@ test('a misspelt agent name gets the nearest one as a suggestion', async () => {
       {
         pointer: '/do/0/step0/with/agent',
         code: 'unknown_agent',
-        message: 'there is no agent "summariser", did you mean "summarizer"?',
+        message: 'there is no agent "summariser" that you can see, did you mean "summarizer"?',
         severity: 'error',
       },
     ],
@@ -143,7 +143,7 @@ test('reading or running a workflow finds agents that have been registered since
   const half = await client.get(`/workflows/${id}`);
   expect([half.body.revision, half.body.problems.map(({ message }: any) => message)]).toEqual([
     2,
-    ['there is no agent "never"'],
+    ['there is no agent "never" that you can see'],
   ]);
   expect((await client.get(`/workflows/${id}`)).body.revision).toBe(2);
   await insertAgent(author, 'never');

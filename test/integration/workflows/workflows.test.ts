@@ -445,7 +445,7 @@ test('a key "__proto__" is kept as data or refused by name, but never dropped', 
     [expect.objectContaining({ pointer: '/__proto__', code: 'forbidden_name' })],
   ]);
   expect((await builder.post(`/workflows/${id}/run`, { input_params: [] })).body.errors).toEqual([
-    { pointer: '/input_params', code: 'invalid_type', message: 'has to be an object' },
+    { pointer: '/input_params', code: 'invalid_type', message: 'must be an object' },
   ]);
 });
 

@@ -204,11 +204,11 @@ test('what cadenza.yaml says in vain is refused, each with its place', async () 
   expect(stderr.replaceAll(folder, '').split('\n')).toEqual([
     'error: Nothing was sent: the files have mistakes.',
     '  /cadenza.yaml:3:1#/visiblity: cadenza.yaml has no property "visiblity", did you mean "visibility"?',
-    '  /cadenza.yaml:1:1#/set: "set" has to be a text',
-    '  /cadenza.yaml:2:1#/team: "team" has to be a text, such as "finance"',
-    '  /cadenza.yaml:4:1#/visibility: "visibility" has to be one of private, public',
+    '  /cadenza.yaml:1:1#/set: "set" must be text',
+    '  /cadenza.yaml:2:1#/team: "team" must be text, such as "finance"',
+    '  /cadenza.yaml:4:1#/visibility: "visibility" must be one of private, public',
     '  /cadenza.yaml:6:12#/workflows/greet/tagz: "greet" has no property "tagz", did you mean "tags"?',
-    '  /cadenza.yaml:8:3#/workflows/other: "other" has to be an object with fields',
+    '  /cadenza.yaml:8:3#/workflows/other: "other" must be an object with fields',
     '  /cadenza.yaml:7:3#/workflows/gret: there is no workflow "gret" in workflows/, did you mean "greet"?',
     '',
   ]);
@@ -219,7 +219,7 @@ test('what cadenza.yaml says in vain is refused, each with its place', async () 
     files: [{ resource: { name: 'greet' } }, { resource: { name: 'other', tags: ['a'] } }],
   });
   renameSync(join(folder, 'cadenza.yaml'), join(folder, 'cadenza.yml'));
-  await expect(readFolder(folder)).rejects.toThrow('its name has to be cadenza.yaml');
+  await expect(readFolder(folder)).rejects.toThrow('its name must be cadenza.yaml');
 });
 
 test('a folder without resources is refused with what is probably meant; --prune archives all', async () => {

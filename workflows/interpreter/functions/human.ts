@@ -200,11 +200,7 @@ function excluded(
 function text(value: unknown, parameter: string, ref: string): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return String(value);
-  throw fault(
-    'validation',
-    `with.${parameter} has to be text, and its expression gives ${kindOf(value)}`,
-    ref,
-  );
+  throw fault('validation', `with.${parameter} must be text, and its expression gives ${kindOf(value)}`, ref);
 }
 
 function kindOf(value: unknown): string {

@@ -46,7 +46,7 @@ export const mistakes: Mistake[] = [
   {
     title: 'an invalid version',
     change: (d) => (d.document.version = '1.0'),
-    expected: ['error invalid_value /document/version: "version": has to be a semantic version'],
+    expected: ['error invalid_value /document/version: "version" must be a semantic version'],
   },
   {
     title: 'another version of the DSL',
@@ -62,12 +62,12 @@ export const mistakes: Mistake[] = [
   {
     title: '"do" as an object',
     change: (d) => (d.do = { a: { set: { b: 1 } } }),
-    expected: ['error wrong_type /do: "do" has to be a list'],
+    expected: ['error wrong_type /do: "do" must be a list'],
   },
   {
     title: 'an empty "do"',
     change: (d) => (d.do = []),
-    expected: ['error invalid_value /do: "do": needs at least one task'],
+    expected: ['error invalid_value /do: "do" needs at least one task'],
   },
   {
     title: 'an unknown top-level property',
@@ -115,7 +115,7 @@ export const mistakes: Mistake[] = [
     title: 'an unknown evaluation mode',
     change: (d) => (d.evaluate = { mode: 'lose' }),
     expected: [
-      'error not_allowed /evaluate/mode: "mode" has to be one of strict, loose, did you mean "loose"?',
+      'error not_allowed /evaluate/mode: "mode" must be one of strict, loose, did you mean "loose"?',
     ],
   },
 
@@ -278,7 +278,7 @@ export const mistakes: Mistake[] = [
   {
     title: 'set with a number',
     change: (d) => (task(d, 'prepare').set = 5),
-    expected: ['error wrong_type /do/0/prepare/set: "set" has to be an object or a text'],
+    expected: ['error wrong_type /do/0/prepare/set: "set" must be an object or text'],
   },
   {
     title: 'a text that is no expression',
@@ -349,12 +349,12 @@ export const mistakes: Mistake[] = [
   {
     title: 'a map of nothing',
     change: (d) => (d.do = [{ a: map({ do: [] }) }]),
-    expected: ['error invalid_value /do/0/a/with/do: "do": needs at least one task'],
+    expected: ['error invalid_value /do/0/a/with/do: "do" needs at least one task'],
   },
   {
     title: 'a map with too many items at the same time',
     change: (d) => (d.do = [{ a: map({ concurrency: 1001 }) }]),
-    expected: ['error invalid_value /do/0/a/with/concurrency: "concurrency": has to be 1 to 1000'],
+    expected: ['error invalid_value /do/0/a/with/concurrency: "concurrency" must be 1 to 1000'],
   },
   {
     title: 'a mistake in a task of a map',
@@ -377,12 +377,12 @@ export const mistakes: Mistake[] = [
   {
     title: 'compete as a text',
     change: (d) => (task(d, 'both').fork.compete = 'yes'),
-    expected: ['error wrong_type /do/3/both/fork/compete: "compete" has to be true or false'],
+    expected: ['error wrong_type /do/3/both/fork/compete: "compete" must be true or false'],
   },
   {
     title: 'a fork without branches',
     change: (d) => (task(d, 'both').fork.branches = []),
-    expected: ['error invalid_value /do/3/both/fork/branches: "branches": needs at least one branch'],
+    expected: ['error invalid_value /do/3/both/fork/branches: "branches" needs at least one branch'],
   },
   {
     title: 'an invalid wait',
@@ -472,7 +472,7 @@ export const mistakes: Mistake[] = [
       (task(d, 'both').fork.branches[1].right.run = { script: { language: 'typescript', code: '1' } }),
     expected: [
       'error not_allowed /do/3/both/fork/branches/1/right/run/script/language: ' +
-        '"language" has to be one of js, javascript, python',
+        '"language" must be one of js, javascript, python',
     ],
   },
   {
@@ -492,7 +492,7 @@ export const mistakes: Mistake[] = [
     title: 'a child workflow of an invalid version',
     change: (d) => (task(d, 'both').fork.branches[1].right.run.workflow.version = '1'),
     expected: [
-      'error version /do/3/both/fork/branches/1/right/run/workflow/version: "1" has to be a ' +
+      'error version /do/3/both/fork/branches/1/right/run/workflow/version: "1" must be a ' +
         'semantic version such as 1.0.0, or latest',
     ],
   },
@@ -580,10 +580,10 @@ export const mistakes: Mistake[] = [
       Object.assign(task(d, 'fetch'), { call: 'grpc', with: { proto, service, methd: 'C' } });
     },
     expected: [
-      'error invalid_value /do/1/fetch/with/service/host: "host": has to be a host name',
+      'error invalid_value /do/1/fetch/with/service/host: "host" must be a host name',
       'error unknown_property /do/1/fetch/with/service/nam: "service" has no property "nam", did you mean',
       'error unknown_property /do/1/fetch/with/methd: "with" has no property "methd", did you mean "method"?',
-      'error endpoint /do/1/fetch/with/proto/endpoint: "ftp://example.com/a.proto" has to begin with http',
+      'error endpoint /do/1/fetch/with/proto/endpoint: "ftp://example.com/a.proto" must begin with http',
       'error invalid_value /do/1/fetch/with/service/port',
     ],
   },
@@ -616,9 +616,9 @@ export const mistakes: Mistake[] = [
         },
       }),
     expected: [
-      'error not_allowed /do/1/fetch/with/method: "method" has to be one of tools/list, tools/call,',
+      'error not_allowed /do/1/fetch/with/method: "method" must be one of tools/list, tools/call,',
       'error invalid_value /do/1/fetch/with/transport: "transport" needs exactly one of: http, stdio',
-      'error endpoint /do/1/fetch/with/transport/http/endpoint: "example.com/mcp" has to begin with http',
+      'error endpoint /do/1/fetch/with/transport/http/endpoint: "example.com/mcp" must begin with http',
     ],
   },
   {
@@ -783,7 +783,7 @@ export const mistakes: Mistake[] = [
   {
     title: 'headers as a text',
     change: (d) => (task(d, 'fetch').with.headers = '.headers'),
-    expected: ['error wrong_type /do/1/fetch/with/headers: "headers" has to be an object, or an expression'],
+    expected: ['error wrong_type /do/1/fetch/with/headers: "headers" must be an object, or an expression'],
   },
   {
     title: 'a child workflow by expression',
@@ -793,9 +793,7 @@ export const mistakes: Mistake[] = [
   {
     title: 'a relative endpoint',
     change: (d) => (task(d, 'fetch').with.endpoint.uri = '/items'),
-    expected: [
-      'error endpoint /do/1/fetch/with/endpoint/uri: "/items" has to begin with http:// or https://',
-    ],
+    expected: ['error endpoint /do/1/fetch/with/endpoint/uri: "/items" must begin with http:// or https://'],
   },
   {
     title: 'a URI template with an operator',
@@ -897,7 +895,7 @@ export const mistakes: Mistake[] = [
   {
     title: 'an agent call with a text as "stream"',
     change: (d) => (task(d, 'each').do[0].check.with.stream = 'yes'),
-    expected: ['error wrong_type /do/2/each/do/0/check/with/stream: "stream" has to be true, false'],
+    expected: ['error wrong_type /do/2/each/do/0/check/with/stream: "stream" must be true, false'],
   },
 
   // human
@@ -921,7 +919,7 @@ export const mistakes: Mistake[] = [
     change: (d) => (task(d, 'ask').with.form.properties.amount.type = 'numbr'),
     expected: [
       'error json_schema /do/4/ask/with/form/properties/amount/type: not a valid JSON Schema: ' +
-        '"type" has to be one of null, boolean, object, array, number, string, integer, did you ' +
+        '"type" must be one of null, boolean, object, array, number, string, integer, did you ' +
         'mean "number"?',
     ],
   },
@@ -984,7 +982,7 @@ export const mistakes: Mistake[] = [
   {
     title: 'an invalid value of delegate',
     change: (d) => (task(d, 'ask').with.delegate = 'everyone'),
-    expected: ['error not_allowed /do/4/ask/with/delegate: "delegate" has to be one of candidates, anyone'],
+    expected: ['error not_allowed /do/4/ask/with/delegate: "delegate" must be one of candidates, anyone'],
   },
   {
     title: 'an unknown step in the context',
@@ -1038,7 +1036,7 @@ export const mistakes: Mistake[] = [
   {
     title: 'a context that is no list',
     change: (d) => (task(d, 'ask').with.context = { check: true }),
-    expected: ['error wrong_type /do/4/ask/with/context: "context" has to be a list'],
+    expected: ['error wrong_type /do/4/ask/with/context: "context" must be a list'],
   },
   {
     title: 'an unknown role to escalate to',
@@ -1088,7 +1086,7 @@ export const mistakes: Mistake[] = [
     change: (d) => (d.input.schema.document.required = 'order'),
     expected: [
       'error json_schema /input/schema/document/required: not a valid JSON Schema: "required" ' +
-        'has to be a list of texts',
+        'must be a list of texts',
     ],
   },
   {
