@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
 import { reconcileDeliveries } from '../domain/delivery/reconcile.ts';
 import { reportEvaluations } from '../domain/evaluations/report.ts';
-import { returnTasks } from '../domain/notifications/return-tasks.ts';
+import { returnTasks } from '../domain/hitl/return-tasks.ts';
 import { failLostJobs } from '../domain/jobs/finish.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { foldRunChanges } from '../domain/runs/hours.ts';

@@ -1,5 +1,5 @@
 -- Trigger of user_account: whoever's account has ended gives back human tasks, which the reconciler does
--- (domain/notifications/return-tasks.ts). Beginning again with the first task is harmless.
+-- (domain/hitl/return-tasks.ts). Beginning again with the first task is harmless.
 create or replace function return_tasks() returns trigger
 language plpgsql as $$
 begin

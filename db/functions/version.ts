@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611300906;
-export const functionsDigest = 'db452bc2bbcb362a0919fba8b33ee495d76ddfd4c9fbdaee918848eded1819f4';
+export const functionsVersion = 202611300914;
+export const functionsDigest = 'cccd06c3410dd8e2d9fe38d3be7c5896da90b76f02e8a3b00431cf4447fe2c45';

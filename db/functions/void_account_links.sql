@@ -1,5 +1,6 @@
 -- Trigger of users: links by which a person chooses a password end when the password, the address or the status
--- of the account changes. The mail may have gone to an address that is not the person's any more.
+-- of the account changes, and when all sessions are ended by a new token_epoch. The mail may have gone to an
+-- address that is not the person's any more.
 create or replace function void_account_links() returns trigger
 language plpgsql set enable_seqscan = off as $$
 begin

@@ -11,7 +11,7 @@ import { notFound } from '../errors.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import { hashPassword } from './password.ts';
 import { endAllSessions, hashToken } from './sessions.ts';
-import { linkOver, readPersonalLink, signPersonalLink, type LinkDeps } from './signed-link.ts';
+import { linkGone, readPersonalLink, signPersonalLink, type LinkDeps } from './signed-link.ts';
 import { forgetFailures } from './throttle.ts';
 
 type LinkPurpose = 'invitation' | 'password';
@@ -56,7 +56,7 @@ export async function voidAccountLinks(
 
 /**
  * An address with a new token, of which only the hash is stored. The token is in the part of the address that
- * browsers do not send, so no log of a server or proxy has it. Null if the link is over.
+ * browsers do not send, so no log of a server or proxy has it. Null if the link was used or has ended.
  */
 export async function addressOfLink(
   em: EntityManager,
@@ -81,7 +81,7 @@ interface OpenAccountLink extends AccountLink {
   username: string;
 }
 
-/** Changes nothing. @throws 404 for a token that is not ours, 410 for a link that is over */
+/** Changes nothing. @throws 404 for a token that is not ours, 410 for a link that was used or has ended */
 export async function openAccountLink(
   em: EntityManager,
   deps: LinkDeps,
@@ -98,7 +98,7 @@ export async function openAccountLink(
     [id, userId, hashToken(token)],
   );
   if (link === undefined) throw notFound('link');
-  if (!link.is_open) throw over(link.used);
+  if (!link.is_open) throw accountLinkGone(link.used);
   const { purpose, username } = link;
   return { id, userId, purpose, username, expiresAt: new Date(link.expires_at) };
 }
@@ -142,12 +142,14 @@ async function useAccountLink(em: EntityManager, { id }: AccountLink): Promise<v
     `update account_link l set used_at = clock_timestamp() where l.id = ? and ${IS_OPEN} returning 1`,
     [id],
   );
-  if (rows.length === 0) throw over(false);
+  if (rows.length > 0) return;
+  const [used] = await em.execute('select from account_link where id = ? and used_at is not null', [id]);
+  throw accountLinkGone(used !== undefined);
 }
 
-function over(used: boolean): Error {
-  return linkOver(
-    used
+function accountLinkGone(isUsed: boolean): Error {
+  return linkGone(
+    isUsed
       ? 'The link has been used.'
       : 'The link is over: it was replaced or taken back, or the account has changed.',
   );

@@ -15,7 +15,7 @@ import {
   type OpenedFrom,
   type Session,
 } from './sessions.ts';
-import { checkThrottle, settleLogin } from './throttle.ts';
+import { checkThrottle, recordAttempt } from './throttle.ts';
 
 export const DEVICE_CODE_SECONDS = 600;
 export const POLL_SECONDS = 5;
@@ -115,7 +115,7 @@ export async function findDeviceRequest(
         where user_code_hash = ? and status = 'pending' and expires_at > now()`,
       [userCodeHash(mac, userCode)],
     );
-    return (await settleLogin(tx, source, row !== undefined)) ? row : undefined;
+    return (await recordAttempt(tx, source, row !== undefined)) ? row : undefined;
   });
   if (!found) throw notFound('code');
   return { ...found, created_at: new Date(found.created_at), expires_at: new Date(found.expires_at) };

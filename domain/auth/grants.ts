@@ -13,7 +13,7 @@ import { clientSecretFits } from './clients.ts';
 import { completeLogIn, logIn, type ChallengeAnswer, type LogInDeps } from './log-in.ts';
 import { openSession, originOfOpening, rotateSession, type OpenedFrom, type Session } from './sessions.ts';
 import type { SigningKeys } from './signing-keys.ts';
-import { accountKey, checkThrottle, settleLogin } from './throttle.ts';
+import { accountKey, checkThrottle, recordAttempt } from './throttle.ts';
 
 export interface TokenAnswer {
   access_token: string;
@@ -136,7 +136,7 @@ export async function clientGrant(
   );
   const fits = clientSecretFits(secret, row?.secret_hash ?? null) && row?.status === 'active';
   const accepted = await deps.em.transactional(async (em) => {
-    const settled = await settleLogin(em, source, fits);
+    const settled = await recordAttempt(em, source, fits);
     await em.execute('update auth_client set last_used = now() where id = ?', [
       settled ? (row?.id ?? null) : null,
     ]);

@@ -24,8 +24,11 @@ interface Invitation {
 
 const DAY_MS = 86_400_000;
 
-/** Ends an earlier invitation of a locked user. @throws 409 if the person cannot choose a password */
-export async function sendInvitation(
+/**
+ * Mails a locked user the link of an invitation, or returns the link if no mails can be sent. Ends an earlier
+ * invitation. @throws 409 if the person cannot choose a password
+ */
+export async function inviteUser(
   em: EntityManager,
   deps: InvitationDeps,
   actor: Actor,

@@ -16,7 +16,7 @@ import {
   type Proof,
 } from './second-factor.ts';
 import { LOG_IN, originOfOpening, type OpenedFrom } from './sessions.ts';
-import { accountKey, checkThrottle, settleLogin } from './throttle.ts';
+import { accountKey, checkThrottle, recordAttempt } from './throttle.ts';
 
 export interface LogInDeps {
   /** Not in a transaction, so that a failed attempt stays counted. */
@@ -67,7 +67,7 @@ export async function logIn<T>(
   await checkThrottle(deps.em, source);
   const fits = await verifyPassword(password, user?.password_hash ?? null);
   const session = await deps.em.transactional(async (em) => {
-    const accepted = await settleLogin(em, source, fits && user?.status === 'active');
+    const accepted = await recordAttempt(em, source, fits && user?.status === 'active');
     const current = accepted && user ? await lockUnchanged(em, user) : undefined;
     if (current?.second_factor === true) return secondFactorNeeded(em, deps.factors, current.id);
     if (current) return open(em, current);

@@ -7,7 +7,7 @@ import type { EntityManager, Orm } from '../../db/orm.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../audit/write.ts';
 import { enqueueAccountMail } from '../notifications/account-mails.ts';
 import { createAccountLink } from './account-links.ts';
-import { accountKey, settleLogin } from './throttle.ts';
+import { accountKey, recordAttempt } from './throttle.ts';
 
 /** Mails that one account gets within an hour, whoever asks. What is beyond is dropped in silence. */
 const MAX_MAILS_AN_HOUR = 3;
@@ -28,7 +28,7 @@ export async function requestPasswordLink(
     perAccount: null,
     refusal: 'Too many requests for a new password. Try again later.',
   };
-  await settleLogin(em, source, false);
+  await recordAttempt(em, source, false);
   await em.execute(
     `insert into password_request (user_id) values (
        (select id from user_account where lower(username) = lower(?) or lower(email) = lower(?)

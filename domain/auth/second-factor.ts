@@ -12,7 +12,7 @@ import { AppError, forbidden } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { acceptPasskey, signingOptions, type PasskeyAnswer } from './passkeys.ts';
 import { hashToken } from './sessions.ts';
-import { checkThrottle, settleLogin } from './throttle.ts';
+import { checkThrottle, recordAttempt } from './throttle.ts';
 import { acceptTotp } from './totp.ts';
 
 const CHALLENGE_MINUTES = 5;
@@ -147,7 +147,7 @@ export async function acceptProof(
 ): Promise<boolean> {
   const source = attemptsOf(userId, address);
   await checkThrottle(em, source);
-  return settleLogin(em, source, await isRight(em, deps, { userId, challenge }, proof));
+  return recordAttempt(em, source, await isRight(em, deps, { userId, challenge }, proof));
 }
 
 async function isRight(

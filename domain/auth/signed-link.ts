@@ -64,12 +64,12 @@ export async function readPersonalLink(
     if (!isUuid(id) || !isUuid(userId)) throw notFound('link');
     return { id, userId };
   } catch (error) {
-    if (error instanceof errors.JWTExpired) throw linkOver('The link has expired.');
+    if (error instanceof errors.JWTExpired) throw linkGone('The link has expired.');
     if (error instanceof errors.JOSEError) throw notFound('link');
     throw error;
   }
 }
 
-export function linkOver(detail: string): AppError {
+export function linkGone(detail: string): AppError {
   return new AppError('gone', 'link_void', detail);
 }

@@ -107,11 +107,11 @@ function nthFailure({ condition }: Bucket): string {
 }
 
 /**
- * Records the result of one log-in in the caller's transaction. Log-ins of an account are serialized, so that
- * concurrent guesses cannot exceed its limits; that of an address is exceeded by those under way at once.
- * @returns `correct`; a failure is counted
+ * Records whether an attempt with a password, code or second factor was correct, in the caller's transaction.
+ * Attempts for an account are serialized, so that concurrent guesses cannot exceed its limits; that of an
+ * address is exceeded by those under way at once. @returns `correct`; a failure is counted @throws 429
  */
-export async function settleLogin(
+export async function recordAttempt(
   em: EntityManager,
   source: LoginSource,
   correct: boolean,

@@ -15,7 +15,7 @@ import { hashPassword, verifyPassword } from './password.ts';
 import { endAllSessions } from './sessions.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import { followGroups, holdTeamGroups, type FollowedRole } from '../teams/follow-groups.ts';
-import { checkThrottle, forgetFailures, settleLogin } from './throttle.ts';
+import { checkThrottle, forgetFailures, recordAttempt } from './throttle.ts';
 
 export interface NewUser {
   username: string;
@@ -169,7 +169,7 @@ export async function changeOwnPassword(
   const fits = await verifyPassword(args.current, seen.password_hash ?? null);
   const nextHash = fits ? await hashPassword(args.next) : '';
   const changed = await em.transactional(async (tx) => {
-    if (!(await settleLogin(tx, source, fits))) {
+    if (!(await recordAttempt(tx, source, fits))) {
       await audit(tx, { outcome: 'refused', data: { code: 'wrong_password' } });
       return false;
     }

@@ -7,7 +7,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { withAbsentPeople } from '../auth/absences.ts';
 import { TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
-import { linkOver, readPersonalLink, signPersonalLink, type LinkDeps } from '../auth/signed-link.ts';
+import { linkGone, readPersonalLink, signPersonalLink, type LinkDeps } from '../auth/signed-link.ts';
 import type { AppError } from '../errors.ts';
 import { findTask, type HumanTask } from './human-task.ts';
 import { isUndecided } from './state-machine.ts';
@@ -94,5 +94,5 @@ export async function useDecisionLink(em: EntityManager, { id }: DecisionLink): 
 }
 
 function over(detail = 'The link is over: the task was decided or given to others.'): AppError {
-  return linkOver(detail);
+  return linkGone(detail);
 }

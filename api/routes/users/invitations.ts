@@ -2,7 +2,7 @@
 import * as z from 'zod';
 
 import { checkStepUp } from '../../../domain/auth/clients.ts';
-import { sendInvitation, withdrawInvitation } from '../../../domain/auth/invitations.ts';
+import { inviteUser, withdrawInvitation } from '../../../domain/auth/invitations.ts';
 import { getUser } from '../../../domain/auth/users.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -49,7 +49,7 @@ export function invitationEndpoints({
         const user = await getUser(c.em, c.params.id, true);
         c.checkSyntax();
         checkStepUp(claimsOf(c.ctx), c.actor);
-        const { expiresAt, mailedTo, link } = await sendInvitation(c.em, deps, c.actor, user);
+        const { expiresAt, mailedTo, link } = await inviteUser(c.em, deps, c.actor, user);
         return {
           status: 200,
           body: { expires_at: expiresAt.toISOString(), mailed_to: mailedTo, link },

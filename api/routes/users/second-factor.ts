@@ -24,7 +24,7 @@ import {
   useChallenge,
   waitingOf,
 } from '../../../domain/auth/second-factor.ts';
-import { addressKey, checkThrottle, settleLogin } from '../../../domain/auth/throttle.ts';
+import { addressKey, checkThrottle, recordAttempt } from '../../../domain/auth/throttle.ts';
 import { beginTotp, confirmTotp, removeTotp } from '../../../domain/auth/totp.ts';
 import { getUser } from '../../../domain/auth/users.ts';
 import { verifyPassword } from '../../../domain/auth/password.ts';
@@ -344,7 +344,7 @@ async function verify(
     if (own) await useChallenge(tx, own);
     const by = { userId: actor.id, address, challenge: own?.challenge ?? null };
     const isPasswordRight =
-      fits === null || (await settleLogin(tx, passwordAttempts(actor.id, address), fits));
+      fits === null || (await recordAttempt(tx, passwordAttempts(actor.id, address), fits));
     const needsProof = fits === null || hasProof;
     const isRight =
       isPasswordRight &&

@@ -340,6 +340,8 @@ describe('a forgotten password', () => {
     const link = await askedLink(ann, ann.username);
     const replies = await Promise.all([choose(link, `${OTHER} 1`), choose(link, `${OTHER} 2`)]);
     expect(replies.map(({ status }) => status).sort()).toEqual([204, 410]);
+    const refused = replies.find(({ status }) => status === 410);
+    expect(refused?.body).toMatchObject({ code: 'link_void', detail: 'The link has been used.' });
   });
 
   test('one request that cannot be answered does not hold up the others', async () => {

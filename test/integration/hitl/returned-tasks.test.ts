@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { NewHumanTask } from '../../../contracts/activities.ts';
 import type { Role } from '../../../contracts/roles.ts';
 import { expandNotices } from '../../../domain/notifications/expand.ts';
-import { returnTasks } from '../../../domain/notifications/return-tasks.ts';
+import { returnTasks } from '../../../domain/hitl/return-tasks.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
 import { createPerson, type Person } from '../../support/people.ts';

@@ -156,57 +156,22 @@ function Refusal({ hook }: { hook: InboundWebhook }) {
 
 function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promise<void> }) {
   if (!mayCallFor('updateHook', hook.team_id)) return null;
-  const path = { id: hook.id };
   const change = async (body: UpdateHookRequest) => {
-    await client.call('updateHook', { path, body });
+    await client.call('updateHook', { path: { id: hook.id }, body });
     await reload();
   };
-  const act = (body: Parameters<typeof change>[0]) =>
+  const act = (body: UpdateHookRequest) =>
     void change(body).catch((error: unknown) => complain(detailOf(error)));
-  const rotation = {
-    ...hookSchema,
-    required: ['secret'],
-    properties: { secret: hookSchema.properties.secret },
-  };
+  const { name, event_type, source, tolerance_seconds } = hook;
   return (
-    <RowActs
-      more={
-        <>
-          {hook.former_secret === null && (
-            <FormDialog
-              id={`rotate-${hook.id}`}
-              button={words.rotate}
-              title={words.rotateTitle}
-              help={words.rotateHelp}
-              submit={words.rotate}
-              schema={rotation}
-              onSubmit={(body) => change({ secret: String(body['secret']), former_secret: hook.secret })}
-            />
-          )}
-          <MoveHeld by="updateHook" kind="hook" name={hook.name} record={hook} onMove={(to) => change(to)} />
-          <Removal
-            title={words.deleteHook}
-            text={words.deleteHookText(hook.name)}
-            onAct={async () => {
-              await client.call('deleteHook', { path });
-              await reload();
-            }}
-          />
-        </>
-      }
-    >
+    <RowActs more={<RareHookActs hook={hook} change={change} reload={reload} />}>
       <FormDialog
         id={`hook-${hook.id}`}
         button={words.edit}
         title={words.editHook}
         submit={words.save}
         schema={hookChanges}
-        values={{
-          name: hook.name,
-          event_type: hook.event_type,
-          source: hook.source,
-          tolerance_seconds: hook.tolerance_seconds,
-        }}
+        values={{ name, event_type, source, tolerance_seconds }}
         onSubmit={change}
       />
       <button type="button" onClick={() => act({ active: !hook.active })}>
@@ -218,6 +183,45 @@ function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promis
         </button>
       )}
     </RowActs>
+  );
+}
+
+interface RareHookProps {
+  hook: InboundWebhook;
+  change: (body: UpdateHookRequest) => Promise<void>;
+  reload: () => Promise<void>;
+}
+
+const newSecret = {
+  type: 'object',
+  required: ['secret'],
+  properties: { secret: hookSchema.properties.secret },
+};
+
+function RareHookActs({ hook, change, reload }: RareHookProps) {
+  return (
+    <>
+      {hook.former_secret === null && (
+        <FormDialog
+          id={`rotate-${hook.id}`}
+          button={words.rotate}
+          title={words.rotateTitle}
+          help={words.rotateHelp}
+          submit={words.rotate}
+          schema={newSecret}
+          onSubmit={(body) => change({ secret: String(body['secret']), former_secret: hook.secret })}
+        />
+      )}
+      <MoveHeld by="updateHook" kind="hook" name={hook.name} record={hook} onMove={(to) => change(to)} />
+      <Removal
+        title={words.deleteHook}
+        text={words.deleteHookText(hook.name)}
+        onAct={async () => {
+          await client.call('deleteHook', { path: { id: hook.id } });
+          await reload();
+        }}
+      />
+    </>
   );
 }
 

@@ -11,13 +11,13 @@ import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
-import { auditRows, type AuditAction } from '../hitl/audit.ts';
-import { hasVotedOnTask, TASK_COLUMNS, type HumanTask } from '../hitl/human-task.ts';
-import { isCandidate, isExcluded, mayApprove } from '../hitl/policy.ts';
-import { ownWords } from '../hitl/principals.ts';
+import { addNotice, votersOf } from '../notifications/expand.ts';
 import { eventRows } from '../runs/event-columns.ts';
 import { serviceEvent } from '../runs/events.ts';
-import { addNotice, votersOf } from './expand.ts';
+import { auditRows, type AuditAction } from './audit.ts';
+import { hasVotedOnTask, TASK_COLUMNS, type HumanTask } from './human-task.ts';
+import { isCandidate, isExcluded, mayApprove } from './policy.ts';
+import { ownWords } from './principals.ts';
 
 /** Tasks of one transaction. */
 const BATCH = 50;
