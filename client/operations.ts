@@ -3660,6 +3660,7 @@ export interface Operations {
       type?: 'docker' | 'api' | 'a2a' | 'llm' | 'vision' | 'audio' | 'sensor' | 'workflow' | undefined;
       status?: 'active' | 'inactive' | 'deprecated' | undefined;
       visibility?: 'private' | 'public' | undefined;
+      /** Id of a user, or `me`. */
       owner_id?: string | undefined;
       team_id?: string | undefined;
       capability?: string | undefined;
@@ -4425,6 +4426,7 @@ export interface Operations {
       cursor?: string | undefined;
       /** Part of the name. */
       q?: string | undefined;
+      /** Id of a user, or `me`. */
       owner_id?: string | undefined;
       team_id?: string | undefined;
       visibility?: 'private' | 'public' | undefined;
@@ -5873,6 +5875,7 @@ export interface Operations {
       q?: string | undefined;
       tag?: string | undefined;
       visibility?: 'private' | 'public' | undefined;
+      /** Id of a user, or `me`. */
       owner_id?: string | undefined;
       team_id?: string | undefined;
       valid?: boolean | undefined;

@@ -5,7 +5,7 @@ import { StoredFile } from '../../db/entities/stored-file.ts';
 import type { Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, raw, type EntityManager, type FilterQuery } from '../../db/orm.ts';
 import { arrayLiteral, containsPattern, type KeysetPage } from '../../db/sql.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import { isAdmin, userIdOf, type Actor } from '../auth/actor.ts';
 import { holdersOf } from '../auth/ownership.ts';
 import { AppError, forbidden, notFound } from '../errors.ts';
 import { checkQuota } from '../quotas/check.ts';
@@ -196,7 +196,7 @@ export async function listFiles(
   filter: FileFilter,
   page: KeysetPage,
 ): Promise<StoredFile[]> {
-  const { q, run_id: runId, ...equal } = filter;
+  const { q, run_id: runId, owner_id: owner, ...equal } = filter;
   const conditions: FilterQuery<StoredFile>[] = [];
   if (!isAdmin(actor))
     conditions.push(
@@ -207,6 +207,7 @@ export async function listFiles(
   if (runId !== undefined) conditions.push({ id: await filesSeenOf(em, actor, runId) });
   else if (!isAdmin(actor)) conditions.push(notInside());
   if (page.after !== undefined) conditions.push({ id: { $lt: page.after } });
+  if (owner !== undefined) conditions.push({ owner_id: userIdOf(actor, owner) });
   for (const [name, value] of Object.entries(equal))
     if (value !== undefined) conditions.push({ [name]: value });
   if (q !== undefined && q !== '') conditions.push({ name: { $ilike: containsPattern(q) } });

@@ -5,7 +5,7 @@ import type { Visibility } from '../../db/entities/workflow.ts';
 import { LISTED_FIELD_BYTES, listedColumns, type ListView } from '../../db/large-fields.ts';
 import type { EntityManager, FilterQuery } from '../../db/orm.ts';
 import { arrayLiteral, containsPattern, type KeysetPage } from '../../db/sql.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import { isAdmin, userIdOf, type Actor } from '../auth/actor.ts';
 import { holdersOf } from '../auth/ownership.ts';
 import { missingReferences, type MissingReference } from './agent-warnings.ts';
 import type { VersionState } from './choose-version.ts';
@@ -69,9 +69,10 @@ export async function listAgents(
     );
   }
   if (page.after !== undefined) conditions.push({ id: { $lt: page.after } });
-  for (const key of ['type', 'status', 'visibility', 'owner_id', 'team_id', 'name', 'version'] as const) {
+  for (const key of ['type', 'status', 'visibility', 'team_id', 'name', 'version'] as const) {
     if (filter[key] !== undefined) conditions.push({ [key]: filter[key] });
   }
+  if (filter.owner_id !== undefined) conditions.push({ owner_id: userIdOf(actor, filter.owner_id) });
   if (filter.capability !== undefined) conditions.push({ capabilities: { $contains: [filter.capability] } });
   if (filter.modality !== undefined) conditions.push({ modalities: { $contains: [filter.modality] } });
   if (filter.tag !== undefined) conditions.push({ tags: { $contains: [filter.tag] } });

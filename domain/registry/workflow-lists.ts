@@ -4,7 +4,7 @@ import { Workflow, type Visibility } from '../../db/entities/workflow.ts';
 import { listedColumns, type ListedColumn, type ListView } from '../../db/large-fields.ts';
 import type { EntityManager, FilterQuery } from '../../db/orm.ts';
 import { arrayLiteral, Conditions, containsPattern, type KeysetPage } from '../../db/sql.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import { isAdmin, userIdOf, type Actor } from '../auth/actor.ts';
 import { holdersOf } from '../auth/ownership.ts';
 import { grantedTo, startableBy } from './workflow-policy.ts';
 
@@ -68,7 +68,7 @@ export async function listWorkflows(
     );
   }
   if (page.after !== undefined) conditions.push({ id: { $lt: page.after } });
-  if (filter.owner_id !== undefined) conditions.push({ owner_id: filter.owner_id });
+  if (filter.owner_id !== undefined) conditions.push({ owner_id: userIdOf(actor, filter.owner_id) });
   if (filter.team_id !== undefined) conditions.push({ team_id: filter.team_id });
   if (filter.visibility !== undefined) conditions.push({ visibility: filter.visibility });
   if (filter.valid !== undefined) conditions.push({ valid: filter.valid });

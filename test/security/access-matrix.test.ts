@@ -175,6 +175,19 @@ describe('a list', () => {
     }
   });
 
+  test.each(['/agents', '/workflows', '/files'])('knows the caller as me: %s', async (list) => {
+    const { admin, owner } = world.clients;
+    const me = (await owner.get('/users/me')).body.id;
+    const owners = (await owner.get(`${list}?owner_id=me`)).body.map(
+      (one: { owner_id: string }) => one.owner_id,
+    );
+    expect(owners.length).toBeGreaterThan(0);
+    expect(new Set(owners)).toEqual(new Set([me]));
+    const { id } = (await admin.get('/users/me')).body;
+    const ofAdmin = (await admin.get(`${list}?owner_id=me`)).body;
+    expect(ofAdmin.filter((one: { owner_id: string }) => one.owner_id !== id)).toEqual([]);
+  });
+
   test('is empty if a filter names an object of another user', async () => {
     const { builder } = world.clients;
     const { run, privateAgent, privateWorkflow, user } = world.ids;

@@ -9,7 +9,7 @@ import {
 } from '../../../contracts/agent-types.ts';
 import { agentLimitsPatch, agentLimitsSchema } from '../../../contracts/agent-limits.ts';
 import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
-import { httpUrl, jsonObject, newOwner, text, uuid } from '../../schemas.ts';
+import { httpUrl, jsonObject, newOwner, personOrMe, text, uuid } from '../../schemas.ts';
 
 /** Semantic Versioning 2.0.0: the expression that the standard suggests. */
 const SEMVER = new RegExp(
@@ -136,7 +136,7 @@ export const agentFilters = {
   type: z.enum(AGENT_TYPES).optional(),
   status: z.enum(AGENT_STATUSES).optional(),
   visibility: visibility.optional(),
-  owner_id: uuid.optional(),
+  owner_id: personOrMe.optional(),
   team_id: uuid.optional(),
   capability: z.string().optional(),
   modality: z.string().optional(),

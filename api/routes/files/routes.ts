@@ -36,7 +36,7 @@ import { unauthorized } from '../../middleware/auth.ts';
 import { identifyAgain } from '../../middleware/identify-again.ts';
 import { claimKey, idempotencyScope, storeAnswer } from '../../middleware/idempotency.ts';
 import { byId, readPage } from '../../paging.ts';
-import { idParams, newOwner, pageQuery, uuid } from '../../schemas.ts';
+import { idParams, newOwner, pageQuery, personOrMe, uuid } from '../../schemas.ts';
 import { contentTag, sendContent } from './content.ts';
 import { fileLinkRecord, fileRecord, presentFile, visibility } from './presenter.ts';
 import { fileName as name, purposeOf, uploadQuery, type Purpose } from './purpose.ts';
@@ -107,7 +107,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       query: z.object({
         ...pageQuery,
         q: z.string().max(255).optional().meta({ description: 'Part of the name.' }),
-        owner_id: uuid.optional(),
+        owner_id: personOrMe.optional(),
         team_id: uuid.optional(),
         visibility: visibility.optional(),
         sha256: z

@@ -58,7 +58,7 @@ import {
 } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
-import { flag, idParams, jsonObject, newOwner, pageQuery, uuid } from '../../schemas.ts';
+import { flag, idParams, jsonObject, newOwner, pageQuery, personOrMe, uuid } from '../../schemas.ts';
 import { writtenDefinition, type YamlBody } from '../../yaml-body.ts';
 import { newWorkflow, runners, workflowFields } from '../new-workflow.ts';
 import {
@@ -104,7 +104,7 @@ const filters = {
   q: z.string().max(255).optional().meta({ description: 'Text in the name or description.' }),
   tag: z.string().optional(),
   visibility: visibility.optional(),
-  owner_id: uuid.optional(),
+  owner_id: personOrMe.optional(),
   team_id: uuid.optional(),
   valid: flag.optional(),
 };

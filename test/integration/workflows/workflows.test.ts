@@ -337,7 +337,7 @@ test('invalid queries get 400', async () => {
     'limit=x',
     'cursor=abc',
     'valid=maybe',
-    'owner_id=me',
+    'owner_id=you',
     'visibility=x',
     'colour=red',
   ]) {
