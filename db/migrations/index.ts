@@ -214,8 +214,8 @@ export const migrations = [
   { name: '202611300141-ending-credentials', class: Migration202611300141EndingCredentials },
   { name: '202611300142-account-notices', class: Migration202611300142AccountNotices },
   { name: '202611300656-waiting-programs', class: Migration202611300656WaitingPrograms },
-  { name: '202611300910-run-room', class: Migration202611300910RunRoom },
   { name: '202611300840-former-webhook-secrets', class: Migration202611300840FormerWebhookSecrets },
+  { name: '202611300910-run-room', class: Migration202611300910RunRoom },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);
