@@ -1,7 +1,9 @@
 /** One A2A request, independent of the binding that it came in by. */
 import type { A2AStreamItem } from '../../contracts/a2a/objects.ts';
+import type { Role } from '../../contracts/roles.ts';
 import type { AuditOrigin } from '../../domain/audit/write.ts';
-import type { Actor } from '../../domain/auth/actor.ts';
+import { hasRole, type Actor } from '../../domain/auth/actor.ts';
+import { hasRoleInSomeTeam } from '../../domain/auth/ownership.ts';
 import type { A2AAgent } from '../../domain/a2a/agent.ts';
 import { HITL_EXTENSION } from '../../contracts/a2a/hitl-extension.ts';
 import { parsePosition } from '../../contracts/a2a/updates.ts';
@@ -9,6 +11,7 @@ import type { WireVersion } from '../../contracts/a2a/objects.ts';
 import { invalid } from '../../domain/errors.ts';
 import type { AppDeps } from '../deps.ts';
 import { actingAs } from '../middleware/auth.ts';
+import { hasScope } from '../scopes.ts';
 import type { LiveSession } from '../streams/live-sessions.ts';
 
 export interface A2ACall {
@@ -38,9 +41,20 @@ export interface A2ACall {
   handlerCalled?: boolean;
 }
 
-/** The caller who changes something of a task: a client needs the role builder, as over HTTP. @throws 403 */
+/** A client needs the role builder to change something of a task, as over HTTP. */
+function roleToChange({ client }: Actor): Role {
+  return client === undefined ? 'viewer' : 'builder';
+}
+
+/** The caller who changes something of a task. @throws 403 */
 export function changing({ actor }: Pick<A2ACall, 'actor'>): Actor {
-  return actingAs(actor, actor.client === undefined ? 'viewer' : 'builder', true);
+  return actingAs(actor, roleToChange(actor), true);
+}
+
+/** Whether the caller's role and scopes permit to change something of a task. */
+export function mayChange({ actor }: Pick<A2ACall, 'actor'>): boolean {
+  const role = roleToChange(actor);
+  return hasScope(actor, 'runs:write') && (hasRole(actor, role) || hasRoleInSomeTeam(actor, role));
 }
 
 /** Parses the URIs of an `A2A-Extensions` header. */

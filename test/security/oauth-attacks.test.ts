@@ -26,6 +26,7 @@ import {
   register,
   type Flow,
 } from '../support/oauth-client.ts';
+import { inOneHour } from '../support/human-tasks.ts';
 import { openStream } from '../support/sse-client.ts';
 import { workflowAgentPath } from '../support/workflow-agent.ts';
 
@@ -465,6 +466,60 @@ describe('a client', () => {
     expect(left.body.result.configs ?? []).toEqual([]);
     const cancelled = await rpc(full, 'CancelTask', { id });
     expect(cancelled.body.result.status.state).toBe('TASK_STATE_CANCELED');
+  });
+
+  test('that could not set a push notification is not told its secrets', async () => {
+    const bob = await app.createUser({ roles: ['builder'] });
+    const own = await app.as(bob);
+    const base = await workflowAgentPath(own, { do: [{ a: { set: { text: 'x' } } }] });
+    const headers = { 'A2A-Version': '1.0' };
+    const rpc = (by: Client, method: string, params: object, sent: Record<string, string> = headers) =>
+      by.post(base, { jsonrpc: '2.0', id: 1, method, params }, { headers: sent });
+    const push = {
+      id: 'c',
+      url: 'https://receiver.example.com/push',
+      token: 'the-token',
+      authentication: { scheme: 'Bearer', credentials: 'the-credentials' },
+    };
+    const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'x' }] };
+    const configuration = { returnImmediately: true, taskPushNotificationConfig: push };
+    const { id } = (await rpc(own, 'SendMessage', { message, configuration })).body.result.task;
+    const configs = `tasks/${id}/pushNotificationConfigs`;
+    /** What each way to read a configuration answers. */
+    const readBy = async (by: Client): Promise<string[]> => {
+      const replies = [
+        await rpc(by, 'GetTaskPushNotificationConfig', { taskId: id, id: 'c' }),
+        await rpc(by, 'ListTaskPushNotificationConfigs', { taskId: id }),
+        await rpc(by, 'tasks/pushNotificationConfig/get', { id, pushNotificationConfigId: 'c' }, {}),
+        await rpc(by, 'tasks/pushNotificationConfig/get', { id }, {}),
+        await rpc(by, 'tasks/pushNotificationConfig/list', { id }, {}),
+        await by.get(`${base}/${configs}`, { headers }),
+        await by.get(`${base}/${configs}/c`, { headers }),
+        await by.get(`${base}/v1/${configs}`),
+        await by.get(`${base}/v1/${configs}/c`),
+      ];
+      return replies.map(({ body }) => JSON.stringify(body));
+    };
+    const clientFor = async (scope: string): Promise<Client> => {
+      const flow = await authorize(app, await pageOf(bob), { scope });
+      return createClient(app.url, (await redeem(app, flow)).body.access_token);
+    };
+    const tokenFor = async (...scopes: string[]): Promise<Client> => {
+      const made = await own.post('/users/me/tokens', { name: 't', scopes, expires_at: inOneHour() });
+      return createClient(app.url, made.body.token);
+    };
+    for (const by of [await clientFor('viewer'), await clientFor('runs:read'), await tokenFor('runs:read')])
+      for (const answer of await readBy(by)) {
+        expect(answer).toContain(push.url);
+        expect(answer).toContain('Bearer');
+        expect(answer).not.toMatch(/the-token|the-credentials/);
+      }
+    const full = await tokenFor('runs:read', 'runs:write');
+    for (const by of [own, await clientFor('builder'), full])
+      for (const answer of await readBy(by)) {
+        expect(answer).toContain('the-token');
+        expect(answer).toContain('the-credentials');
+      }
   });
 
   test('reads nothing that is for a person only', async () => {

@@ -2,7 +2,6 @@ import { SendMessageRequest } from '@a2a-js/sdk';
 import { ExtensionSupportRequiredError } from '@a2a-js/sdk/errors';
 import type { A2AMessage, A2APushConfig } from '../../../contracts/a2a/objects.ts';
 import { checkInputModes, checkMessage } from '../../../domain/a2a/input.ts';
-import { savePushConfig } from '../../../domain/a2a/push-configs.ts';
 import { receiveMessage, type Sent } from '../../../domain/a2a/send.ts';
 import { writeAudit } from '../../../domain/audit/write.ts';
 import { invalid } from '../../../domain/errors.ts';
@@ -14,7 +13,7 @@ import { changing, type A2ACall } from '../call.ts';
 import { receiveMessageFiles, type MessageFiles } from '../message-files.ts';
 import { afterCommit } from './after-commit.ts';
 import { historyLengthOf } from './fields.ts';
-import { pushConfigOf, requirePushNotifications } from './push-configs.ts';
+import { pushConfigOf, requirePushNotifications, setPushConfig } from './push-configs.ts';
 
 type PushConfig = Omit<A2APushConfig, 'taskId'>;
 
@@ -83,11 +82,12 @@ function requireExtensions({ target, extensions }: A2ACall): void {
 }
 
 async function storeMessage(
-  { deps, actor, origin, target, version }: A2ACall,
+  call: A2ACall,
   { configuration, metadata }: SendMessageRequest,
   files: MessageFiles,
   config: PushConfig | undefined,
 ): Promise<Sent> {
+  const { deps, actor, origin, target } = call;
   return inTransaction(
     () => deps.orm.em.fork(),
     async (em) => {
@@ -106,7 +106,7 @@ async function storeMessage(
         data: { run_id: taskId },
       });
       if (received.created) await files.keep(em, { id: taskId, owner_id: actor.id });
-      if (config) await savePushConfig(em, deps.encryption, { ...config, taskId }, version);
+      if (config) await setPushConfig(em, call, { ...config, taskId });
       return received;
     },
   );

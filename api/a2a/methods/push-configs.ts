@@ -16,10 +16,11 @@ import {
   savePushConfig,
 } from '../../../domain/a2a/push-configs.ts';
 import { writeAudit } from '../../../domain/audit/write.ts';
+import type { EntityManager } from '../../../db/orm.ts';
 import { invalid } from '../../../domain/errors.ts';
 import type { TaskRow } from '../../../domain/a2a/task-row.ts';
 import { inTransaction } from '../../transaction.ts';
-import { changing, type A2ACall } from '../call.ts';
+import { changing, mayChange, type A2ACall } from '../call.ts';
 import { readTaskRow } from '../task-reader.ts';
 import { taskIdOf } from './fields.ts';
 
@@ -27,18 +28,25 @@ export async function createPushConfig(
   call: A2ACall,
   params: TaskPushNotificationConfig,
 ): Promise<TaskPushNotificationConfig> {
-  const { deps, origin, version } = call;
+  const { deps } = call;
   const { id: taskId } = await configuredTask(call, params.taskId);
   changing(call);
   const config = await pushConfigOf(params, call);
   const saved = await inTransaction(
     () => deps.orm.em.fork(),
-    async (em) => {
-      await writeAudit(em, origin, { action: 'a2a_set_push', objectType: 'run', objectId: taskId });
-      return savePushConfig(em, deps.encryption, { ...config, taskId }, version);
-    },
+    (em) => setPushConfig(em, call, { ...config, taskId }),
   );
   return TaskPushNotificationConfig.fromJSON({ ...saved, tenant: params.tenant });
+}
+
+/** In the transaction of the caller, with its entry in the audit log. */
+export async function setPushConfig(
+  em: EntityManager,
+  { deps, origin, version }: A2ACall,
+  config: A2APushConfig,
+): Promise<A2APushConfig> {
+  await writeAudit(em, origin, { action: 'a2a_set_push', objectType: 'run', objectId: config.taskId });
+  return savePushConfig(em, deps.encryption, config, version);
 }
 
 export async function readPushConfig(
@@ -50,7 +58,7 @@ export async function readPushConfig(
   // In 0.3 the id is optional and defaults to the task's first config.
   const first = id === '' ? (await listPushConfigs(orm.em.fork(), encryption, row.id))[0] : undefined;
   const config = first ?? (await getPushConfig(orm.em.fork(), encryption, row.id, id));
-  return TaskPushNotificationConfig.fromJSON({ ...config, tenant });
+  return TaskPushNotificationConfig.fromJSON({ ...shownTo(call, config), tenant });
 }
 
 export async function listTaskPushConfigs(
@@ -61,9 +69,18 @@ export async function listTaskPushConfigs(
   const row = await configuredTask(call, taskId);
   const configs = await listPushConfigs(orm.em.fork(), encryption, row.id);
   return {
-    configs: configs.map((config) => TaskPushNotificationConfig.fromJSON({ ...config, tenant })),
+    configs: configs.map((config) =>
+      TaskPushNotificationConfig.fromJSON({ ...shownTo(call, config), tenant }),
+    ),
     nextPageToken: '',
   };
+}
+
+/** Without the receiver's secrets for who may only read: they let their holder speak as this platform. */
+function shownTo(call: A2ACall, config: A2APushConfig): A2APushConfig {
+  if (mayChange(call)) return config;
+  const { id, taskId, url, authentication } = config;
+  return { id, taskId, url, ...(authentication && { authentication: { scheme: authentication.scheme } }) };
 }
 
 export async function removePushConfig(

@@ -372,6 +372,33 @@ describe('an invalid request is refused in the terms of the protocol, without in
   });
 });
 
+test('each push config that is set is in the audit log, also one that a message sets', async () => {
+  const rpc = async (method: string, params: unknown) =>
+    (await owner.post(base, { jsonrpc: '2.0', id: 1, method, params }, { headers: V1 })).body;
+  const send = (id: string, more: Record<string, unknown> = {}) =>
+    rpc('SendMessage', {
+      message: current(more),
+      configuration: { returnImmediately: true, taskPushNotificationConfig: { id, url } },
+    });
+  const admin = await app.as('admin');
+  const entries = async (): Promise<{ id: string; object: { id: string } }[]> =>
+    (await admin.get('/audit?action=a2a_set_push&limit=100')).body;
+  const before = (await entries()).length;
+  const messageId = 'pushing';
+  const id: string = (await send('first', { messageId })).result.task.id;
+  // A repeated message has another config for the same task.
+  expect((await send('second', { messageId })).result.task.id).toBe(id);
+  expect((await rpc('CreateTaskPushNotificationConfig', { taskId: id, id: 'third', url })).error).toBe(
+    undefined,
+  );
+  expect((await entries()).slice(0, 3).map(({ object }) => object.id)).toEqual([id, id, id]);
+  // Neither the message nor the entry stays without the config.
+  const tasks = async () => (await rpc('ListTasks', {})).result.totalSize;
+  const known = await tasks();
+  expect((await send('a/b')).error.code).toBe(-32602);
+  expect([await tasks(), (await entries()).length]).toEqual([known, before + 3]);
+});
+
 test('a task has at most 20 push configs, however many come at once', async () => {
   const sent = await owner.post(
     `${base}/message:send`,
