@@ -41,6 +41,11 @@ export type AccessTokenFields = {
   /** To the minute. */
   last_used_at: string | null;
   last_address: string | null;
+  /**
+   * A viewer's rights only, until its user has a second factor, which a role needs
+   * (`SECOND_FACTOR_ROLES`).
+   */
+  awaits_second_factor: boolean;
 };
 export type ActOnRunsRequest = {
   action: 'cancel' | 'suspend' | 'resume' | 'retry';
@@ -703,6 +708,11 @@ export type ClientFields = {
   created_at: string;
   expires_at: string;
   last_used: string | null;
+  /**
+   * A viewer's rights only, until its user has a second factor, which a role needs
+   * (`SECOND_FACTOR_ROLES`).
+   */
+  awaits_second_factor: boolean;
 };
 export type ClientRegistration = {
   /** HTTPS, `http` on loopback (any port will do later), or a scheme of your own. */
@@ -2991,6 +3001,8 @@ export type Session = {
   /** To the minute; for a token, its last refresh. */
   last_used_at: string;
   expires_at: string;
+  /** It has a viewer's rights until a second factor is shown in it (`SECOND_FACTOR_ROLES`). */
+  awaits_second_factor: boolean;
 };
 export type SetAgentCanaryRequest = {
   version: string;

@@ -11,7 +11,7 @@ import { ask, confirm, readPasswordAndCode, readSecret } from '../core/input.ts'
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
-import { userId } from './user.ts';
+import { awaited, userId } from './user.ts';
 
 const sessionView: View<Session> = {
   columns: [
@@ -22,6 +22,7 @@ const sessionView: View<Session> = {
     ['address', ({ address }) => address],
     ['used', (session) => ago(session.last_used_at)],
     ['ends', (session) => ago(session.expires_at)],
+    ['waits for', awaited],
   ],
   name: ({ id }) => id,
   none: 'No sessions.',

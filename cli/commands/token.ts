@@ -9,7 +9,7 @@ import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
-import { userId } from './user.ts';
+import { awaited, userId } from './user.ts';
 
 const tokenView: View<AccessToken> = {
   columns: [
@@ -19,6 +19,7 @@ const tokenView: View<AccessToken> = {
     ['scopes', ({ scopes }) => scopes],
     ['used', (token) => (token.last_used_at === null ? 'never' : ago(token.last_used_at))],
     ['expires', (token) => ago(token.expires_at)],
+    ['waits for', awaited],
   ],
   name: ({ id }) => id,
   none: 'No access tokens.',

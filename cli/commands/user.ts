@@ -40,6 +40,11 @@ export async function userId(cli: Cli, given: string): Promise<string> {
   throw new CliError(`There is no user ${given}.`, { code: 'not_found' });
 }
 
+/** In tables of what acts as a user: what it waits for, with a viewer's rights until then. */
+export function awaited(one: { awaits_second_factor: boolean }): string {
+  return one.awaits_second_factor ? 'second factor' : '';
+}
+
 const get = command({
   brief: 'Show a user; for admins',
   arguments: [USER],
@@ -400,6 +405,7 @@ const clientView: View<Client> = {
     ['client id', (client) => client.client_id],
     ['expires', (client) => ago(client.expires_at)],
     ['used', (client) => ago(client.last_used)],
+    ['waits for', awaited],
     ['scopes', ({ scopes }) => scopes ?? 'all'],
     ['name', ({ name }) => name],
   ],

@@ -13,6 +13,7 @@ export const AuthClient = defineEntity({
     created_at: p.datetime(),
     expires_at: p.datetime(),
     last_used: p.datetime().nullable(),
+    awaits_second_factor: p.boolean(),
   },
 });
 export type AuthClient = InferEntity<typeof AuthClient>;

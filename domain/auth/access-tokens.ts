@@ -20,6 +20,7 @@ import { hasRole, rightsUnless, scopedActor, type Actor, type TeamRole } from '.
 import type { Caller } from './known-callers.ts';
 import { seenBy } from './ownership.ts';
 import { hashToken } from './sessions.ts';
+import { startsWaiting } from './waiting-programs.ts';
 
 const PREFIX = 'cdz_';
 const RANDOM_LENGTH = 32;
@@ -38,6 +39,7 @@ export interface AccessToken {
   expires_at: Date;
   last_used_at: Date | null;
   last_address: string | null;
+  awaits_second_factor: boolean;
 }
 
 export interface NewAccessToken {
@@ -47,15 +49,17 @@ export interface NewAccessToken {
   /** The longest allowed lifetime in days. */
   maxDays: number;
   limits: QuotaEnv;
+  secondFactorRoles: readonly Role[];
 }
 
-const COLUMNS = `id, name, scopes, hint, created_at, expires_at, last_used_at, last_address`;
+const COLUMNS = `id, name, scopes, hint, created_at, expires_at, last_used_at, last_address,
+  awaits_second_factor`;
 
 /** The token is only in this answer. @throws 409, 422 */
 export async function createAccessToken(
   em: EntityManager,
   actor: Actor,
-  { name, scopes, expiresAt, maxDays, limits }: NewAccessToken,
+  { name, scopes, expiresAt, maxDays, limits, secondFactorRoles }: NewAccessToken,
 ): Promise<{ token: string; record: AccessToken }> {
   const latest = Date.now() + maxDays * DAY_MS;
   if (expiresAt.getTime() <= Date.now() || expiresAt.getTime() > latest) {
@@ -64,10 +68,12 @@ export async function createAccessToken(
   }
   await checkScopes(em, actor, scopes);
   const token = newToken();
+  const waits = await startsWaiting(em, actor.id, secondFactorRoles);
+  const secret = [hashToken(token), token.slice(-4)];
   const [record] = await em.execute<TokenRow[]>(
-    `insert into access_token (id, user_id, name, token_hash, hint, scopes, expires_at)
-     values (?, ?, ?, ?, ?, ?::text[], ?) returning ${COLUMNS}`,
-    [uuidv7(), actor.id, name, hashToken(token), token.slice(-4), arrayLiteral(new Set(scopes)), expiresAt],
+    `insert into access_token (id, user_id, name, token_hash, hint, scopes, expires_at, awaits_second_factor)
+     values (?, ?, ?, ?, ?, ?::text[], ?, ?) returning ${COLUMNS}`,
+    [uuidv7(), actor.id, name, ...secret, arrayLiteral(new Set(scopes)), expiresAt, waits],
   );
   if (record === undefined) throw new Error('the token was not stored');
   await checkQuota(em, limits, 'tokens', actor.id);

@@ -3,6 +3,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
 import { counted } from '../../contracts/counted.ts';
+import type { Role } from '../../contracts/roles.ts';
 import { AuthClient } from '../../db/entities/auth-client.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
@@ -12,6 +13,7 @@ import type { QuotaEnv } from '../quotas/settings.ts';
 import { FIRST_PARTY_CLIENT, type Claims } from './access-token.ts';
 import { checkScopes } from './access-tokens.ts';
 import type { Actor } from './actor.ts';
+import { startsWaiting } from './waiting-programs.ts';
 
 const DAY_MS = 86_400_000;
 /** How recent the log-in has to be to create a client. */
@@ -58,13 +60,14 @@ export interface NewClient {
   /** The longest allowed lifetime in days. */
   maxDays: number;
   limits: QuotaEnv;
+  secondFactorRoles: readonly Role[];
 }
 
 /** The secret is only in this response; it cannot be read later. @throws 409, 422 */
 export async function createClient(
   em: EntityManager,
   actor: Actor,
-  { name, expires_at, scopes, maxDays, limits }: NewClient,
+  { name, expires_at, scopes, maxDays, limits, secondFactorRoles }: NewClient,
 ): Promise<{ client: AuthClient; secret: string }> {
   const now = Date.now();
   const latest = new Date(now + maxDays * DAY_MS);
@@ -89,6 +92,7 @@ export async function createClient(
     created_at: new Date(now),
     expires_at: expiresAt,
     last_used: null,
+    awaits_second_factor: await startsWaiting(em, actor.id, secondFactorRoles),
   });
   await em.persist(client).flush();
   await checkQuota(em, limits, 'clients', actor.id);

@@ -16,6 +16,7 @@ export interface OwnSession {
   /** Of an OAuth client's session. */
   client_name: string | null;
   role_limit: Role | null;
+  awaits_second_factor: boolean;
 }
 
 /** Oldest first. */
@@ -26,7 +27,8 @@ export async function listSessions(
 ): Promise<OwnSession[]> {
   const rows = await em.execute<(Omit<OwnSession, TimeColumn> & Record<TimeColumn, string | Date>)[]>(
     `select s.id, s.created_at, s.last_used_at, s.expires_at, s.address, s.user_agent,
-            s.cookie_hash is not null as browser, c.name as client_name, s.role_limit
+            s.cookie_hash is not null as browser, c.name as client_name, s.role_limit,
+            s.awaits_second_factor
        from auth_session s left join oauth_client c on c.id = s.oauth_client_id
       where s.user_id = ? and s.revoked_at is null and s.expires_at > now() and s.id > ?
       order by s.id limit ?`,

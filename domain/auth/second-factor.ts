@@ -14,6 +14,7 @@ import { acceptPasskey, signingOptions, type PasskeyAnswer } from './passkeys.ts
 import { hashToken } from './sessions.ts';
 import { checkThrottle, recordAttempt } from './throttle.ts';
 import { acceptTotp } from './totp.ts';
+import { lockAccounts, settlePrograms } from './waiting-programs.ts';
 
 const CHALLENGE_MINUTES = 5;
 const RECOVERY_CODES = 10;
@@ -202,7 +203,7 @@ export async function noteFactors(
   em: EntityManager,
   { userId, sid, neededBy }: { userId: string; sid: string | null; neededBy: readonly Role[] },
 ): Promise<string[] | null> {
-  await lockFactors(em, userId);
+  await lockAccounts(em, [userId]);
   const { totp, passkeys, recovery_codes_left: left } = await factorsOf(em, userId);
   const has = totp || passkeys > 0;
   const [user] = await em.execute<{ had: boolean }[]>(
@@ -220,11 +221,6 @@ export async function noteFactors(
   if (sid !== null && user?.had === false) await endWaiting(em, userId, sid);
   await settlePrograms(em, [userId], neededBy);
   return left > 0 ? null : renewRecoveryCodes(em, userId);
-}
-
-/** Of two changes at once, the second counts what the first has left. */
-async function lockFactors(em: EntityManager, userId: string): Promise<void> {
-  await em.execute('select 1 from user_account where id = ? for no key update', [userId]);
 }
 
 /** A factor that is gone counts no more in the sessions in which it was shown. Those of issuers do. */
@@ -256,44 +252,6 @@ export async function limitSessions(
   await settlePrograms(em, userIds, neededBy);
 }
 
-/** Programs show no factor themselves. */
-const PROGRAMS = ['auth_client', 'access_token'] as const;
-
-/**
- * Machine clients and access tokens have a viewer's rights while a role of their user needs a second factor
- * and the user neither has one nor has ever logged in by an issuer that asked for one. In batches, as
- * `limitOpenSessions`. @returns the number of those that wait now, and did not before
- */
-export async function settlePrograms(
-  em: EntityManager,
-  userIds: readonly string[] | 'of everybody',
-  neededBy: readonly Role[],
-): Promise<number> {
-  let limited = 0;
-  const among = userIds === 'of everybody' ? '' : 'and u.id = any(?::uuid[])';
-  const values = [arrayLiteral(neededBy), ...(userIds === 'of everybody' ? [] : [arrayLiteral(userIds)])];
-  for (const table of PROGRAMS)
-    for (let count = BATCH; count === BATCH;) {
-      const rows = await em.execute<{ awaits: boolean }[]>(
-        `with settled as materialized (
-           select p.id, needs.factor as awaits
-             from ${table} p join user_account u on u.id = p.user_id
-            cross join lateral (
-              select u.roles && ?::text[] and not u.second_factor
-                 and not exists (select from user_identity i where i.user_id = u.id and i.second_factor)
-                  as factor) needs
-            where p.awaits_second_factor <> needs.factor ${among}
-            order by p.id limit ${BATCH} for no key update of p)
-         update ${table} p set awaits_second_factor = settled.awaits
-           from settled where p.id = settled.id returning settled.awaits`,
-        values,
-      );
-      count = rows.length;
-      limited += rows.filter(({ awaits }) => awaits).length;
-    }
-  return limited;
-}
-
 /**
  * `limitSessions` for everybody, after the settings have named more roles. In batches, so that no statement
  * holds many sessions. @returns the number of sessions that wait now
@@ -322,7 +280,7 @@ export async function removeFactors(
   userId: string,
   neededBy: readonly Role[],
 ): Promise<void> {
-  await lockFactors(em, userId);
+  await lockAccounts(em, [userId]);
   for (const table of ['user_totp', 'passkey', 'recovery_code', 'auth_challenge'])
     await em.execute(`delete from ${table} where user_id = ?`, [userId]);
   await em.execute('update user_account set second_factor = false, updated_at = now() where id = ?', [

@@ -9,6 +9,7 @@ import type { Actor } from '../auth/actor.ts';
 import { refuseLastAdmin } from '../auth/local-admins.ts';
 import { endAllSessions } from '../auth/sessions.ts';
 import { getUser } from '../auth/users.ts';
+import { settlePrograms } from '../auth/waiting-programs.ts';
 import type { IssuedIdentity } from '../ports.ts';
 import { followGroups, holdMemberships, holdTeamGroups, type FollowedRole } from '../teams/follow-groups.ts';
 import { auditAccess, composeGroups, settleAccess } from './access.ts';
@@ -97,14 +98,22 @@ export async function linkOwnIdentity(
   const id = await linkSubject(em, userId, issuer, identity.subject);
   await keepClaims(em, id, issuer, identity);
   await auditAccess(em, origin, issuer, await settleAccess(em, [userId], issuer, secondFactorRoles));
+  // A second factor that the issuer has asked for counts for the user's programs.
+  await settlePrograms(em, [userId], secondFactorRoles);
 }
 
 /**
- * Unlinks an identity and ends the sessions that it opened.
+ * Unlinks an identity and ends the sessions that it opened. A second factor that its issuer has asked for
+ * counts no more for the user's programs.
  * @returns what has changed of the roles that groups give in teams
  * @throws 404; 409 if no way to log in would be left
  */
-export async function unlinkIdentity(em: EntityManager, userId: string, id: string): Promise<FollowedRole[]> {
+export async function unlinkIdentity(
+  em: EntityManager,
+  userId: string,
+  id: string,
+  secondFactorRoles: readonly Role[],
+): Promise<FollowedRole[]> {
   await holdMemberships(em, userId);
   const user = await getUser(em, userId, true);
   const identities = await listIdentities(em, userId);
@@ -115,6 +124,7 @@ export async function unlinkIdentity(em: EntityManager, userId: string, id: stri
   if (user.password_hash === null && identities.length === 1)
     throw conflict('last_log_in', 'There would be no way left to log in: set a password first.');
   await em.execute('delete from user_identity where id = ?', [id]);
+  await settlePrograms(em, [userId], secondFactorRoles);
   await composeGroups(em, [userId]);
   return followGroups(em, [userId]);
 }

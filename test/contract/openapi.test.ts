@@ -181,7 +181,8 @@ test('a record in a list shares its fields with the whole record, and both refus
   const forms = Object.entries(schemas).filter(([, schema]) => 'allOf' in schema);
   expect(forms.map(([name]) => name)).toEqual(expect.arrayContaining(['Agent', 'ListedAgent', 'Run']));
   const base = { id: 'x', client_id: 'x', name: 'x', scopes: null };
-  const client = { ...base, created_at: 'x', expires_at: 'x', last_used: null };
+  const times = { created_at: 'x', expires_at: 'x', last_used: null };
+  const client = { ...base, ...times, awaits_second_factor: false };
   const accepts = (name: string, value: object) =>
     ajv.getSchema(`doc:openapi#/components/schemas/${name}`)?.(value);
   expect(accepts('Client', client)).toBe(true);

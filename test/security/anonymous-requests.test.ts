@@ -90,6 +90,7 @@ test('junk that looks like a token is read a few times, and known tokens go on',
       scopes: ['runs:read'],
       expiresAt: new Date(Date.now() + 86_400_000),
       maxDays: 365,
+      secondFactorRoles: [],
     };
     const { token, record } = await createAccessToken(app.orm.em.fork(), owner, { ...given, limits });
     return { id: record.id, token };

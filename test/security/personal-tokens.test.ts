@@ -18,7 +18,14 @@ afterAll(() => app.close());
 
 async function newToken(expiresAt: Date): Promise<{ id: string; client: Client }> {
   const limits = app.env;
-  const given = { name: 'test', scopes: ['runs:read'], expiresAt, maxDays: 365, limits };
+  const given = {
+    name: 'test',
+    scopes: ['runs:read'],
+    expiresAt,
+    maxDays: 365,
+    secondFactorRoles: [],
+    limits,
+  };
   const { token, record } = await createAccessToken(app.orm.em.fork(), user, given);
   return { id: record.id, client: createClient(app.url, token) };
 }

@@ -30,6 +30,7 @@ async function tokenClient(scopes: string[], role: 'admin' | 'builder' = 'admin'
     scopes,
     expiresAt: soon(),
     maxDays: 365,
+    secondFactorRoles: [],
     limits: app.env,
   });
   return createClient(app.url, token);

@@ -5,7 +5,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Secret, TOTP } from 'otpauth';
 
+import { settlePrograms } from '../../domain/auth/waiting-programs.ts';
 import { createClient, startTestApp, type Client, type TestApp } from '../support/app.ts';
+import { inOneHour } from '../support/human-tasks.ts';
+import { meet } from '../support/meeting-requests.ts';
 import { Browser, CLIENT_ID, CLIENT_SECRET, startIssuer, type TestIssuer } from '../support/issuer.ts';
 
 let app: TestApp;
@@ -130,6 +133,8 @@ test('a session that was open before the account had its factor has not seen it'
   expect((await former.get('/users')).status).toBe(200);
 });
 
+const waits = (one: { awaits_second_factor: unknown }): unknown => one.awaits_second_factor;
+
 /** A machine client, by a token from before each call and by a new one. */
 async function machineOf({ client_id, client_secret }: Record<string, string>) {
   const grant = () =>
@@ -169,6 +174,11 @@ test("tokens and machine clients have a viewer's rights until their user has a s
     [false, false],
   ]);
   expect((await grant()).body.scope).toBe('viewer');
+  // The lists of the user and of admins say so.
+  for (const list of [`/users/${user.id}/clients`, `/users/${user.id}/tokens`, `/users/${user.id}/sessions`])
+    expect([list, (await admin.get(list)).body.map(waits)]).toEqual([list, [true]]);
+  for (const list of ['/users/me/clients', '/users/me/tokens', '/users/me/sessions'])
+    expect([list, (await own.get(list)).body.map(waits)]).toEqual([list, [true]]);
   expect((await personal.get('/workflows')).status).toBe(200);
   expect((await personal.post('/workflows', {})).body).toMatchObject({
     code: 'role_required',
@@ -177,6 +187,8 @@ test("tokens and machine clients have a viewer's rights until their user has a s
   // Without the role they go on.
   await change({ roles: ['builder'] });
   expect(await build()).toEqual(mayBuild);
+  for (const list of ['/users/me/clients', '/users/me/tokens'])
+    expect([list, (await own.get(list)).body.map(waits)]).toEqual([list, [false]]);
   await change({ roles: ['builder', 'admin'] });
   expect(await build()).toEqual([403, 403]);
 
@@ -209,4 +221,98 @@ test('a second factor that the issuer has asked for once counts for machine clie
     [true, true],
     [true, true],
   ]);
+});
+
+/** What a session makes: a new program, by the path of its list. */
+const NEW_PROGRAMS = {
+  '/users/me/tokens': { name: 't', scopes: ['workflows:write'] },
+  '/users/me/clients': { name: 'robot' },
+};
+type Call = (method: string, path: string, body?: object) => Promise<{ status: number; body: any }>;
+
+/** Makes programs one after the other, each while `rise` gives the user a role; `fall` takes it again. */
+async function makeWhile(call: Call, rise: () => Promise<unknown>, fall: () => Promise<unknown>) {
+  const found: [string, string, boolean][] = [];
+  for (const [path, fields] of Object.entries(NEW_PROGRAMS)) {
+    const make = () => call('POST', path, { ...fields, expires_at: inOneHour() });
+    const listed = async (): Promise<boolean[]> => (await call('GET', path)).body.map(waits);
+    const [, made] = await meet(app, rise, make);
+    found.push([path, 'role first', made.body.awaits_second_factor]);
+    await fall();
+    expect([made.status, await listed()]).toEqual([201, [false]]);
+    const [other] = await meet(app, make, rise);
+    expect([other.status, other.body.awaits_second_factor]).toEqual([201, false]);
+    found.push([path, 'program first', (await listed()).every(Boolean)]);
+    await fall();
+  }
+  return found;
+}
+
+const ALL_WAIT = Object.keys(NEW_PROGRAMS).flatMap((path) => [
+  [path, 'role first', true],
+  [path, 'program first', true],
+]);
+
+test('a token or client that is made while an admin gives its user a role waits from then on', async () => {
+  const user = await app.createUser({ roles: ['builder'] });
+  const own = await app.as(user);
+  const call: Call = (method, path, body) => (method === 'GET' ? own.get(path) : own.post(path, body));
+  const change = (roles: string[]) => async () => {
+    expect((await admin.patch(`/users/${user.id}`, { roles })).status).toBe(200);
+    // The session stands in for one that has seen a factor: the next program is made in it.
+    if (!roles.includes('admin'))
+      await app.orm.em
+        .fork()
+        .execute('update auth_session set awaits_second_factor = false where user_id = ?', [user.id]);
+  };
+  expect(await makeWhile(call, change(['builder', 'admin']), change(['builder']))).toEqual(ALL_WAIT);
+});
+
+test('a token or client that is made while its user gets a role by SCIM waits from then on', async () => {
+  const id = await provisioned('s-5');
+  const { call } = await enter('s-5', {});
+  const fall = async () => {
+    await setChiefs();
+    await app.orm.em
+      .fork()
+      .execute('update auth_session set awaits_second_factor = false where user_id = ?', [id]);
+  };
+  await setChiefs();
+  expect(await makeWhile(call, () => setChiefs(id), fall)).toEqual(ALL_WAIT);
+});
+
+test('the regular pass holds the accounts: a role that comes meanwhile is not lost', async () => {
+  const user = await app.createUser({ roles: ['builder'] });
+  const own = await app.as(user);
+  const made = await own.post('/users/me/clients', { name: 'robot' });
+  expect(made.body.awaits_second_factor).toBe(false);
+  const em = app.orm.em.fork();
+  const row = () =>
+    em.execute<{ awaits_second_factor: boolean }[]>(
+      'select awaits_second_factor from auth_client where id = ?',
+      [made.body.id],
+    );
+  // As after a restart whose setting no longer names a role.
+  await em.execute('update auth_client set awaits_second_factor = true where id = ?', [made.body.id]);
+  const rise = async () => {
+    expect((await admin.patch(`/users/${user.id}`, { roles: ['builder', 'admin'] })).status).toBe(200);
+  };
+  await meet(app, rise, () => settlePrograms(app.orm.em.fork(), 'of everybody', ['admin']));
+  expect((await row()).map(waits)).toEqual([true]);
+});
+
+test('a second factor of an identity that is unlinked counts no more for machine clients', async () => {
+  const user = await app.createUser({ roles: ['builder'] });
+  await admin.patch(`/users/${user.id}`, { password: PASSWORD });
+  const issuer = (await admin.get('/identity-issuers')).body[0].id;
+  const link = { issuer_id: issuer, subject: 's-6' };
+  const linked = await admin.post(`/users/${user.id}/identities`, link);
+  expect(linked.status).toBe(201);
+  const full = await enter('s-6', { groups: ['two-factors'] });
+  const made = await full.call('POST', '/users/me/clients', { name: 'robot' });
+  await admin.patch(`/users/${user.id}`, { roles: ['builder', 'admin'] });
+  const listed = async () => (await admin.get(`/users/${user.id}/clients`)).body.map(waits);
+  expect([made.status, await listed()]).toEqual([201, [false]]);
+  expect((await admin.delete(`/users/${user.id}/identities/${linked.body.id}`)).status).toBe(204);
+  expect(await listed()).toEqual([true]);
 });

@@ -30,10 +30,10 @@ type Deps = Pick<AppDeps, 'env' | 'encryption' | 'identities'>;
 const identities = z.array(identityRecord);
 
 export function identityEndpoints(deps: Deps): Endpoint[] {
-  return [...ownEndpoints(), linkEndpoint(deps), ...adminEndpoints()];
+  return [...ownEndpoints(deps), linkEndpoint(deps), ...adminEndpoints(deps)];
 }
 
-function ownEndpoints(): Endpoint[] {
+function ownEndpoints({ env }: Deps): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -62,7 +62,8 @@ function ownEndpoints(): Endpoint[] {
       errors: [403, 409],
       handler: async (c) => {
         checkFreshLogin(claimsOf(c.ctx));
-        c.audit.note({ data: changeOfTeams(await unlinkIdentity(c.em, c.actor.id, c.params.id)) });
+        const teams = await unlinkIdentity(c.em, c.actor.id, c.params.id, env.SECOND_FACTOR_ROLES);
+        c.audit.note({ data: changeOfTeams(teams) });
         return { status: 204 };
       },
     }),
@@ -129,7 +130,7 @@ function linkEndpoint(deps: Deps): Endpoint {
   });
 }
 
-function adminEndpoints(): Endpoint[] {
+function adminEndpoints(deps: Deps): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -170,22 +171,28 @@ function adminEndpoints(): Endpoint[] {
         return { status: 201, body: linked.map(presentIdentity)[0] };
       },
     }),
-    endpoint({
-      method: 'DELETE',
-      path: '/users/{id}/identities/{identity_id}',
-      operationId: 'unlinkUserIdentity',
-      summary: "Unlink a user's identity; the sessions that it opened end",
-      tags,
-      role: 'admin',
-      params: idParams.extend({ identity_id: uuid }),
-      responses: { 204: null },
-      errors: [403, 409],
-      handler: async (c) => {
-        const user = await getUser(c.em, c.params.id);
-        checkPerson(claimsOf(c.ctx));
-        c.audit.note({ data: changeOfTeams(await unlinkIdentity(c.em, user.id, c.params.identity_id)) });
-        return { status: 204 };
-      },
-    }),
+    unlinkEndpoint(deps),
   ];
+}
+
+function unlinkEndpoint({ env }: Deps): Endpoint {
+  return endpoint({
+    method: 'DELETE',
+    path: '/users/{id}/identities/{identity_id}',
+    operationId: 'unlinkUserIdentity',
+    summary: "Unlink a user's identity; the sessions that it opened end",
+    tags,
+    role: 'admin',
+    params: idParams.extend({ identity_id: uuid }),
+    responses: { 204: null },
+    errors: [403, 409],
+    handler: async (c) => {
+      const user = await getUser(c.em, c.params.id);
+      checkPerson(claimsOf(c.ctx));
+      const roles = env.SECOND_FACTOR_ROLES;
+      const teams = await unlinkIdentity(c.em, user.id, c.params.identity_id, roles);
+      c.audit.note({ data: changeOfTeams(teams) });
+      return { status: 204 };
+    },
+  });
 }

@@ -93,6 +93,7 @@ export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
           expires_at: expires_at === undefined ? undefined : new Date(expires_at),
           maxDays: env.CLIENT_MAX_DAYS,
           limits: env,
+          secondFactorRoles: env.SECOND_FACTOR_ROLES,
         });
         return {
           status: 201,

@@ -67,6 +67,11 @@ export function presentUser(user: UserAccount): z.output<typeof userRecord> {
   };
 }
 
+export const awaitsSecondFactor = z.boolean().meta({
+  description:
+    "A viewer's rights only, until its user has a second factor, which a role needs (`SECOND_FACTOR_ROLES`).",
+});
+
 export const clientRecord = z
   .object({
     id: uuid,
@@ -79,6 +84,7 @@ export const clientRecord = z
     created_at: timestamp,
     expires_at: timestamp,
     last_used: timestamp.nullable(),
+    awaits_second_factor: awaitsSecondFactor,
   })
   .meta({ id: 'Client' });
 
@@ -98,5 +104,6 @@ export function presentClient(client: AuthClient): z.output<typeof clientRecord>
     created_at: client.created_at.toISOString(),
     expires_at: client.expires_at.toISOString(),
     last_used: client.last_used?.toISOString() ?? null,
+    awaits_second_factor: client.awaits_second_factor,
   };
 }

@@ -34,6 +34,9 @@ const sessionRecord = z
     created_at: timestamp,
     last_used_at: timestamp.meta({ description: 'To the minute; for a token, its last refresh.' }),
     expires_at: timestamp,
+    awaits_second_factor: z.boolean().meta({
+      description: "It has a viewer's rights until a second factor is shown in it (`SECOND_FACTOR_ROLES`).",
+    }),
   })
   .meta({ id: 'Session' });
 
@@ -162,5 +165,6 @@ function present(session: OwnSession, currentId: string): z.output<typeof sessio
     created_at: session.created_at.toISOString(),
     last_used_at: session.last_used_at.toISOString(),
     expires_at: session.expires_at.toISOString(),
+    awaits_second_factor: session.awaits_second_factor,
   };
 }

@@ -15,6 +15,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, instant, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { awaitsSecondFactor } from './presenter.ts';
 
 export const scopeList = z
   .array(
@@ -37,6 +38,7 @@ const accessTokenRecord = z
     expires_at: timestamp,
     last_used_at: timestamp.nullable().meta({ description: 'To the minute.' }),
     last_address: z.string().nullable(),
+    awaits_second_factor: awaitsSecondFactor,
   })
   .meta({ id: 'AccessToken' });
 
@@ -111,6 +113,7 @@ function createEndpoint(env: AppDeps['env']): Endpoint {
         scopes,
         expiresAt: new Date(expires_at),
         maxDays: env.TOKEN_MAX_DAYS,
+        secondFactorRoles: env.SECOND_FACTOR_ROLES,
       });
       return {
         status: 201,

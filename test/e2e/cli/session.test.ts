@@ -5,6 +5,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Secret, TOTP } from 'otpauth';
 
+import { limitSessions } from '../../../domain/auth/second-factor.ts';
 import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
 import { cliOnTerminal, cliUser, noTerminal, type CliUser } from '../../support/cli.ts';
 import { testUnless } from '../../support/outside.ts';
@@ -357,4 +358,27 @@ test('api reaches any endpoint: bodies, pages with a bound, text, refusals', asy
   expect(deleted.exitCode).toBe(0);
   const gone = await user.run(['api', 'DELETE', '/secrets/KEY']);
   expect([gone.exitCode, gone.stdout]).toEqual([0, '']);
+});
+
+test('tables of tokens, machine clients and sessions say what waits for a second factor', async () => {
+  const user = await app.createUser({ username: 'ivy', roles: ['builder'] });
+  const own = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: user.token });
+  const admin = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('admin')).token });
+  expect((await own.run(['token', 'create', 'script', '--scope', 'runs:read'])).exitCode).toBe(0);
+  expect((await own.run(['client', 'create', 'nightly'])).exitCode).toBe(0);
+  const lists = () =>
+    Promise.all([
+      own.run(['token', 'list', '-o', 'table']),
+      own.run(['client', 'list', '-o', 'table']),
+      own.run(['session', 'list', '-o', 'table']),
+      admin.run(['token', 'list', '--user', 'ivy', '-o', 'table']),
+      admin.run(['user', 'clients', 'ivy', '-o', 'table']),
+      admin.run(['session', 'list', '--user', 'ivy', '-o', 'table']),
+    ]);
+  for (const { stdout } of await lists()) {
+    expect(stdout).toContain('WAITS FOR');
+    expect(stdout).not.toContain('second factor');
+  }
+  await limitSessions(app.orm.em.fork(), [user.id], ['builder']);
+  for (const { stdout } of await lists()) expect(stdout).toContain('second factor');
 });

@@ -3,6 +3,7 @@ import { expect } from '@jest/globals';
 import { Secret, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 
+import { limitSessions } from '../../../domain/auth/second-factor.ts';
 import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
 import { beginTransfer } from '../../../domain/transfers/begin.ts';
 import { continueTransfers } from '../../../domain/transfers/continue.ts';
@@ -62,6 +63,43 @@ async function person(username: string): Promise<Access> {
   expect((await own.post('/users/me/totp/confirm', { code })).status).toBe(200);
   return { user, sessions, token: createClient(app.url, token), machine };
 }
+
+inBrowser('what waits for a second factor says so, to its owner and to admins', async () => {
+  const user = await app.createUser({ username: 'heidi', roles: ['builder'] });
+  const own = await app.as(user);
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const token = await own.post('/users/me/tokens', { name: 'script', scopes: ['runs:read'], expires_at });
+  const made = await own.post('/users/me/clients', { name: 'nightly' });
+  expect([token.status, made.status]).toEqual([201, 201]);
+  const { page, complaints, open } = await visit(user);
+  await open('/settings/tokens');
+  await page.getByRole('row', { name: /script/ }).waitFor();
+  expect(await page.getByText('waits for').count()).toBe(0);
+  // As after a restart that made the setting name the role.
+  await limitSessions(fork(), [user.id], ['builder']);
+  for (const [path, name] of [
+    ['/settings/tokens', 'script'],
+    ['/settings/clients', 'nightly'],
+  ] as const) {
+    await open(path);
+    await page.getByRole('row', { name: `${name} (waits for a second factor)` }).waitFor();
+    const link = page.getByRole('link', { name: 'Set up a second factor' });
+    expect(await link.getAttribute('href')).toMatch(/\/settings\/security$/);
+    await expectFits(page, `waiting-${name}`);
+  }
+  expect(complaints).toEqual([]);
+
+  const other = await visit(root);
+  await other.open(`/settings/users/${user.id}`);
+  for (const [title, row] of [
+    ['Access tokens', /script \(waits for a second factor\)/],
+    ['Machine clients', /nightly \(waits for a second factor\)/],
+    ['Sessions', /\(waits for a second factor\)/],
+  ] as const)
+    await part(other.page, title).getByRole('row', { name: row }).first().waitFor();
+  await expectFits(other.page, 'user-waiting');
+  expect(other.complaints.filter((text) => !text.includes(NO_TRANSFER))).toEqual([]);
+});
 
 inBrowser(
   'an admin ends what has access as a user, and takes the second factor and password away',

@@ -8,6 +8,7 @@ import { startTestApp, noTemporal, type Client, type Reply, type TestApp } from 
 import { agentBody } from '../../support/agent-body.ts';
 import { inOneHour, insertRun, insertTask } from '../../support/human-tasks.ts';
 import { publishedAgent } from '../../support/marketplace.ts';
+import { meet as meetIn } from '../../support/meeting-requests.ts';
 import { until } from '../../support/platform.ts';
 
 interface Person {
@@ -36,30 +37,8 @@ const erase = ({ id, username: confirm }: Person): Promise<Reply> =>
   admin.post(`/users/${id}/erase`, { confirm });
 const disable = ({ id }: Person): Promise<Reply> => admin.patch(`/users/${id}`, { status: 'disabled' });
 
-async function waiting(): Promise<number> {
-  const rows = await app.orm.em
-    .fork()
-    .execute(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`);
-  return rows.length;
-}
-
-/** Sends the second request once the first one has done all but commit; both go on when it waits, too. */
-async function meet(first: () => Promise<Reply>, second: () => Promise<Reply>): Promise<[Reply, Reply]> {
-  const em = app.orm.em.fork();
-  await em.begin();
-  try {
-    // Changes are audited at the end of their transactions.
-    await em.execute('lock table audit_entry in share mode');
-    const one = first();
-    await until(waiting, (count) => count >= 1, 10_000);
-    const other = second();
-    await until(waiting, (count) => count >= 2, 10_000);
-    await em.rollback();
-    return [await one, await other];
-  } finally {
-    if (em.isInTransaction()) await em.rollback();
-  }
-}
+const meet = (first: () => Promise<Reply>, second: () => Promise<Reply>): Promise<[Reply, Reply]> =>
+  meetIn(app, first, second);
 
 const definition = { schedule: { every: { hours: 1 } }, do: [{ first: { set: { a: 1 } } }] };
 let count = 0;

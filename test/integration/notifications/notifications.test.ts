@@ -766,6 +766,7 @@ describe('chats', () => {
         scopes,
         expiresAt: new Date(Date.now() + 3_600_000),
         maxDays: 365,
+        secondFactorRoles: [],
         limits: app.env,
       };
       const { token } = await createAccessToken(app.orm.em.fork(), ann, given);

@@ -202,6 +202,7 @@ test('secrets and tokens are counted exactly', async () => {
     scopes: ['runs:read'],
     expiresAt: new Date(Date.now() + 3_600_000),
     maxDays: 1,
+    secondFactorRoles: [],
     limits: app.env,
   };
   const actor = { id: ann.user.id, username: '', roles: ann.user.roles, groups: [] };

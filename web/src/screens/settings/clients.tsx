@@ -14,6 +14,7 @@ import { Ends } from './ends.tsx';
 import { Removal } from './removal.tsx';
 import { scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
+import { Waits, WaitsHelp } from './waits.tsx';
 import { words } from './words.ts';
 
 const schema = {
@@ -59,6 +60,7 @@ export function Clients() {
           onSubmit={create}
         />
       </div>
+      <WaitsHelp records={list.items.value} />
       <ListState list={list} empty={<p>{words.noClients}</p>}>
         <Table
           label={words.parts.clients}
@@ -77,7 +79,15 @@ export function Clients() {
 export function clientColumns(remove: (id: string) => Promise<void>): Column<ClientFields>[] {
   const { id: clientId, used, expires } = words.clientColumns;
   return [
-    { title: words.name, cell: ({ name }) => name },
+    {
+      title: words.name,
+      cell: (one) => (
+        <>
+          {one.name}
+          <Waits one={one} />
+        </>
+      ),
+    },
     { title: clientId, cell: (one) => <code>{one.client_id}</code>, minor: true, long: true },
     {
       title: accessWords.scopes,

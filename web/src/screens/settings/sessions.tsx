@@ -7,6 +7,7 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { Removal } from './removal.tsx';
+import { Waits } from './waits.tsx';
 import { words } from './words.ts';
 
 /** Where one is logged in, and how to end that. */
@@ -55,7 +56,12 @@ export function sessionColumns(end: (id: string) => Promise<void>): Column<Sessi
   return [
     {
       title: device,
-      cell: (session) => `${deviceOf(session)} (${words.kinds[session.kind]})`,
+      cell: (session) => (
+        <>
+          {`${deviceOf(session)} (${words.kinds[session.kind]})`}
+          <Waits one={session} />
+        </>
+      ),
       long: true,
     },
     { title: address, cell: (session) => session.address ?? '–', minor: true },

@@ -14,6 +14,7 @@ import { Ends } from './ends.tsx';
 import { Removal } from './removal.tsx';
 import { scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
+import { Waits, WaitsHelp } from './waits.tsx';
 import { words as settingsWords } from './words.ts';
 
 const schema = {
@@ -59,6 +60,7 @@ export function Tokens() {
           onSubmit={create}
         />
       </div>
+      <WaitsHelp records={list.items.value} />
       <ListState list={list} empty={<p>{words.noTokens}</p>}>
         <Table
           label={settingsWords.parts.tokens}
@@ -74,7 +76,15 @@ export function Tokens() {
 
 /** @param remove deletes the token with the id */
 export const tokenColumns = (remove: (id: string) => Promise<void>): Column<AccessToken>[] => [
-  { title: words.name, cell: ({ name }) => name },
+  {
+    title: words.name,
+    cell: (token) => (
+      <>
+        {token.name}
+        <Waits one={token} />
+      </>
+    ),
+  },
   { title: words.ending, cell: ({ hint }) => <code>{words.tokenEnding(hint)}</code>, minor: true },
   { title: words.scopes, cell: ({ scopes }) => scopes.join(' '), text: true },
   {

@@ -56,7 +56,9 @@ export const words = {
   resetFactorDone: (name: string) => `The second factors of ${name} are removed.`,
 
   sessions: 'Sessions',
-  sessionsHelp: 'Where the user is logged in.',
+  sessionsHelp:
+    'Where the user is logged in. Sessions, access tokens and machine clients that wait for a second ' +
+    "factor have only a viewer's rights.",
   noSessions: 'No sessions.',
   endAll: 'End all sessions',
   endAllTitle: (name: string) => `End all sessions of ${name}?`,
