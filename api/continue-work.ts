@@ -1,6 +1,6 @@
 /**
  * Continues what requests have begun and follows in batches, also after a crash: erasures, transfers, ends of
- * teams.
+ * teams, memberships by groups.
  */
 import type { Logger } from 'pino';
 import type { EntityManager } from '../db/orm.ts';
@@ -8,6 +8,7 @@ import type { FileStore } from '../domain/files/ports.ts';
 import { continueErasures } from '../domain/privacy/continue-erasures.ts';
 import { removeHistories, type HistoryGateway } from '../domain/privacy/histories.ts';
 import { continueTeamEnds } from '../domain/teams/end.ts';
+import { continueFollowing } from '../domain/teams/people-of-groups.ts';
 import { continueTransfers } from '../domain/transfers/continue.ts';
 
 /** How often it goes on, and how long each works at once. */
@@ -34,6 +35,9 @@ export function continueWork({ fork, files, temporal, logger }: Deps): () => voi
     );
     continueTeamEnds(fork, EVERY_MS).catch((error: unknown) =>
       logger.warn({ err: error }, 'cannot take runs out of a team that was deleted, the next round will'),
+    );
+    continueFollowing(fork, EVERY_MS).catch((error: unknown) =>
+      logger.warn({ err: error }, 'cannot give people the roles of their groups, the next round will'),
     );
   }, EVERY_MS);
   return () => clearInterval(timer);

@@ -3063,6 +3063,8 @@ export type TeamGroup = {
   /** Display name, or else username; null without a person. */
   added_by_name?: string | null;
   added_at: string;
+  /** Some of its people are still to get the role: of more than 1000, the later ones. */
+  pending: boolean;
 };
 export type TeamMember = {
   team_id: string;

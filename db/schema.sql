@@ -931,6 +931,13 @@ create table file_total (
   constraint file_total_pkey PRIMARY KEY (holder_id, stripe)
 );
 
+create table group_to_follow (
+  group_name text not null,
+  after_id uuid not null,
+  tried_at timestamp with time zone not null default clock_timestamp(),
+  constraint group_to_follow_pkey PRIMARY KEY (group_name)
+);
+
 create table hitl_audit (
   id uuid not null,
   task_id uuid not null,

@@ -70,7 +70,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('account', invitationEndpoints(deps)),
     ...scoped('account', transferEndpoints(deps)),
     ...scoped('account', privacyEndpoints(deps)),
-    ...scoped('account', teamEndpoints()),
+    ...scoped('account', teamEndpoints(deps)),
     ...scoped('agents', agentEndpoints(deps)),
     ...scoped('agents', agentDocsEndpoints()),
     ...scoped('agents', evaluationEndpoints(deps)),

@@ -49,6 +49,7 @@ const groupView: View<TeamGroup> = {
     ['group', ({ group }) => group],
     ['role', ({ role }) => role],
     ['since', (one) => ago(one.added_at)],
+    ['state', ({ pending }) => (pending ? 'people still get the role' : '')],
   ],
   name: ({ group }) => group,
   none: 'No groups.',

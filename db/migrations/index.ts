@@ -108,6 +108,7 @@ import { Migration202611300142AccountNotices } from './202611300142-account-noti
 import { Migration202611300656WaitingPrograms } from './202611300656-waiting-programs.ts';
 import { Migration202611300910RunRoom } from './202611300910-run-room.ts';
 import { Migration202611300840FormerWebhookSecrets } from './202611300840-former-webhook-secrets.ts';
+import { Migration202611300850GroupsToFollow } from './202611300850-groups-to-follow.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -216,6 +217,7 @@ export const migrations = [
   { name: '202611300656-waiting-programs', class: Migration202611300656WaitingPrograms },
   { name: '202611300840-former-webhook-secrets', class: Migration202611300840FormerWebhookSecrets },
   { name: '202611300910-run-room', class: Migration202611300910RunRoom },
+  { name: '202611300850-groups-to-follow', class: Migration202611300850GroupsToFollow },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

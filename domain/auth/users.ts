@@ -42,7 +42,11 @@ export interface UserFilter {
   status?: UserAccount['status'] | undefined;
 }
 
-export async function createUser(em: EntityManager, args: NewUser): Promise<UserAccount> {
+/** @returns the roles in teams that the groups give, too */
+export async function createUser(
+  em: EntityManager,
+  args: NewUser,
+): Promise<{ user: UserAccount; teams: FollowedRole[] }> {
   checkGroups(args.groups ?? [], []);
   await refuseTaken(em, args);
   const now = new Date();
@@ -66,11 +70,9 @@ export async function createUser(em: EntityManager, args: NewUser): Promise<User
     updated_at: now,
   });
   await em.persist(user).flush();
-  if (user.groups.length > 0) {
-    await holdTeamGroups(em);
-    await followGroups(em, [user.id]);
-  }
-  return user;
+  if (user.groups.length === 0) return { user, teams: [] };
+  await holdTeamGroups(em);
+  return { user, teams: await followGroups(em, [user.id]) };
 }
 
 /** Oldest first. */

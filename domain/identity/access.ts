@@ -6,6 +6,7 @@ import { writeAudit, type AuditOrigin } from '../audit/write.ts';
 import { isLastLocalAdmin } from '../auth/local-admins.ts';
 import { limitSessions } from '../auth/second-factor.ts';
 import { endAllSessions } from '../auth/sessions.ts';
+import { auditFollowed, FollowedTeams } from '../teams/audit-followed.ts';
 import { changeOfTeams, followGroups, type FollowedRole } from '../teams/follow-groups.ts';
 import { rolesOf } from './claims.ts';
 import type { Issuer } from './issuers.ts';
@@ -135,7 +136,10 @@ async function writeRoles(em: EntityManager, changed: readonly (readonly [string
   );
 }
 
-/** Writes whose roles, groups or teams have changed; of very many users only who they are. */
+/**
+ * Writes whose roles, groups or teams have changed, of very many users only who they are; and each team whose
+ * members have.
+ */
 export async function auditAccess(
   em: EntityManager,
   origin: AuditOrigin,
@@ -146,6 +150,8 @@ export async function auditAccess(
     ({ before, after, teams }) =>
       teams.length > 0 || !isSame(before.roles, after.roles) || !isSame(before.groups, after.groups),
   );
+  const followed = new FollowedTeams(changed.flatMap(({ teams }) => teams));
+  await auditFollowed(em, origin, followed, { issuer: issuer.name });
   const common = { action: ISSUER_ACCESS, objectType: 'user' };
   if (changed.length > MAX_ENTRIES) {
     for (let from = 0; from < changed.length; from += USERS_IN_PART) {

@@ -7,6 +7,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
 import type { IssuerAccess } from '../ports.ts';
 import type { Encryption } from '../secrets/encryption.ts';
+import type { FollowedTeams } from '../teams/audit-followed.ts';
 import { removeGroupsOfIssuer } from '../teams/groups.ts';
 
 /** The log-in screen shows all of them. */
@@ -160,9 +161,12 @@ export async function putIssuer(
 
 /**
  * Its users stay, without its groups; sessions that it opened end. The groups of teams are locked.
- * @returns how many roles in teams its groups gave
+ * @returns how many roles in teams its groups gave, and to whom
  */
-export async function deleteIssuer(em: EntityManager, { id, name }: Issuer): Promise<number> {
+export async function deleteIssuer(
+  em: EntityManager,
+  { id, name }: Issuer,
+): Promise<{ count: number; followed: FollowedTeams }> {
   const given = await removeGroupsOfIssuer(em, name);
   await em.execute(
     `update user_account u

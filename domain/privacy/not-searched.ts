@@ -206,6 +206,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
     'Goes by itself within a day or so.',
     {
       account_notice: 'data',
+      group_to_follow: 'group_name',
       idempotency_record: 'body',
       login_attempt: 'account address',
       open_stream: 'address',

@@ -5,7 +5,8 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { unbindRevisions } from '../secrets/unbind.ts';
-import { followPeopleOf } from './follow-groups.ts';
+import type { FollowedTeams } from './audit-followed.ts';
+import { followPeopleOf } from './people-of-groups.ts';
 
 /** Rows of one kind in one transaction. */
 const BATCH = 500;
@@ -14,9 +15,10 @@ const AT_ONCE = 10;
 
 /**
  * The groups of teams and the team are locked, and it holds nothing. From the commit on it is gone for
- * everybody.
+ * everybody. Its groups may give roles in other teams to people who had too many. @returns what has changed
+ * there
  */
-export async function endTeam(em: EntityManager, id: string): Promise<void> {
+export async function endTeam(em: EntityManager, id: string): Promise<FollowedTeams> {
   // Its name is free at once: no other team may look like an id.
   await em.execute('update team set ended_at = clock_timestamp(), name = id::text where id = ?', [id]);
   const groups = await em.execute<{ group_name: string }[]>(
@@ -24,12 +26,13 @@ export async function endTeam(em: EntityManager, id: string): Promise<void> {
     [id],
   );
   await em.execute('delete from team_member where team_id = ?', [id]);
-  await followPeopleOf(
+  const others = await followPeopleOf(
     em,
     groups.map((row) => row.group_name),
   );
   await em.execute('delete from notification_channel where team_id = ?', [id]);
-  for (let count = 0; count < AT_ONCE; count += 1) if (await endBatch(em, id)) return;
+  for (let count = 0; count < AT_ONCE; count += 1) if (await endBatch(em, id)) break;
+  return others;
 }
 
 /**

@@ -11,7 +11,7 @@ import { handOver, lockTeamsOf } from './hand-over.ts';
 import { ACTIVE_ADMINS, MAX_TEAMS_OF_USER, OWN_ROLE } from './members.ts';
 
 /** Accounts whose memberships one statement follows. */
-const BATCH = 1_000;
+export const BATCH = 1_000;
 /** Of one person, in the audit log. */
 const MAX_SHOWN_TEAMS = 20;
 
@@ -61,31 +61,6 @@ export function changeOfTeams(followed: readonly FollowedRole[]): { teams?: Audi
   return { teams: { old: shown('before'), new: shown('after') } };
 }
 
-/** `followGroups` for everybody in one of the groups. @returns for how many it changed something, by team */
-export async function followPeopleOf(
-  em: EntityManager,
-  groups: readonly string[],
-): Promise<Map<string, number>> {
-  const followed = new Map<string, number>();
-  if (groups.length === 0) return followed;
-  let after = '00000000-0000-0000-0000-000000000000';
-  for (;;) {
-    // Whoever is being erased is out of their groups when the lock on the account is over.
-    const people = await em.execute<{ id: string }[]>(
-      `select id from user_account where groups && ?::text[] and id > ? order by id limit ? for key share`,
-      [arrayLiteral(groups), after, BATCH],
-    );
-    const last = people.at(-1);
-    if (last === undefined) return followed;
-    const changes = await followBatch(
-      em,
-      people.map(({ id }) => id),
-    );
-    for (const { team_id: team } of changes) followed.set(team, (followed.get(team) ?? 0) + 1);
-    after = last.id;
-  }
-}
-
 const ALL_ROLES = `'{${ROLES.join(',')}}'::text[]`;
 const rank = (role: string): string => `array_position(${ALL_ROLES}, ${role})`;
 
@@ -107,7 +82,8 @@ interface Change extends FollowedRole {
   added_by: string | null;
 }
 
-async function followBatch(em: EntityManager, userIds: readonly string[]): Promise<FollowedRole[]> {
+/** Of at most a thousand people. */
+export async function followBatch(em: EntityManager, userIds: readonly string[]): Promise<FollowedRole[]> {
   const people = arrayLiteral(userIds);
   const changes = await em.execute<Change[]>(
     `with given as (${GIVEN}),

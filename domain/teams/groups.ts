@@ -1,13 +1,14 @@
 /** Groups, of a directory or local ones, that give their people a role in a team. */
 import { GROUP_SEPARATOR } from '../../contracts/identity.ts';
-import type { Role } from '../../contracts/roles.ts';
+import { ROLES, type Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { escapeLike, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
 import { isGroupName } from '../identity/claims.ts';
-import { followPeopleOf } from './follow-groups.ts';
+import type { FollowedTeams } from './audit-followed.ts';
 import { refuseTeamWithoutAdmin } from './members.ts';
+import { followMembersOf, followPeopleOf } from './people-of-groups.ts';
 
 export const MAX_GROUPS_OF_TEAM = 50;
 
@@ -18,17 +19,23 @@ export interface TeamGroup {
   role: Role;
   added_by: string;
   added_at: Date;
+  /** Some of its people are still to be followed. */
+  pending: boolean;
 }
 
 /** What a change of a team's group has done. */
 interface GroupChange {
   /** The role that the group gave; null for a new group. */
   before: Role | null;
-  /** How many people have another role by groups in the team than before. */
+  /** How many people have another role by groups in the team than before; more may follow. */
   people: number;
+  /** What has changed in other teams. */
+  others: FollowedTeams;
 }
 
-const GROUPS = `select g.team_id, g.group_name as "group", g.role, g.added_by, g.added_at from team_group g`;
+const GROUPS = `select g.team_id, g.group_name as "group", g.role, g.added_by, g.added_at,
+    exists (select from group_to_follow q where q.group_name = g.group_name) as pending
+  from team_group g`;
 
 /** By name. */
 export function listTeamGroups(em: EntityManager, teamId: string, page: KeysetPage): Promise<TeamGroup[]> {
@@ -71,9 +78,10 @@ export async function putTeamGroup(
      on conflict (team_id, group_name) do update set role = excluded.role`,
     [teamId, group, role, actor.id],
   );
-  const followed = await followPeopleOf(em, [group]);
+  const takes = before !== null && ROLES.indexOf(role) < ROLES.indexOf(before);
+  const others = await (takes ? followMembersOf(em, [teamId], [group]) : followPeopleOf(em, [group]));
   if (before === 'admin' && !isAdmin(actor)) await refuseTeamWithoutAdmin(em, teamId);
-  return { before, people: followed.get(teamId) ?? 0 };
+  return { before, people: others.take(teamId), others };
 }
 
 /**
@@ -88,25 +96,29 @@ export async function removeTeamGroup(
 ): Promise<GroupChange> {
   const { role } = await getTeamGroup(em, teamId, group);
   await em.execute('delete from team_group where team_id = ? and group_name = ?', [teamId, group]);
-  const followed = await followPeopleOf(em, [group]);
+  const others = await followMembersOf(em, [teamId], [group]);
   if (role === 'admin' && !isAdmin(actor)) await refuseTeamWithoutAdmin(em, teamId);
-  return { before: role, people: followed.get(teamId) ?? 0 };
+  return { before: role, people: others.take(teamId), others };
 }
 
 /**
  * Takes the groups of an issuer that goes from all teams: another issuer of this name gives nothing. The
  * groups of teams are locked, and the accounts still have the groups. @returns how many there were
  */
-export async function removeGroupsOfIssuer(em: EntityManager, issuerName: string): Promise<number> {
-  const removed = await em.execute<{ group_name: string }[]>(
-    'delete from team_group where group_name like ? returning group_name',
+export async function removeGroupsOfIssuer(
+  em: EntityManager,
+  issuerName: string,
+): Promise<{ count: number; followed: FollowedTeams }> {
+  const removed = await em.execute<{ team_id: string; group_name: string }[]>(
+    'delete from team_group where group_name like ? returning team_id, group_name',
     [`${escapeLike(issuerName)}${GROUP_SEPARATOR}%`],
   );
-  await followPeopleOf(
+  const followed = await followMembersOf(
     em,
-    removed.map((row) => row.group_name),
+    [...new Set(removed.map((row) => row.team_id))],
+    [...new Set(removed.map((row) => row.group_name))],
   );
-  return removed.length;
+  return { count: removed.length, followed };
 }
 
 /** An issuer's name says whose the group is, so there has to be such an issuer. @throws 422 */

@@ -8,6 +8,7 @@ import { hasTeamRole, teamsWith } from '../auth/ownership.ts';
 import { conflict, forbidden, notFound } from '../errors.ts';
 import type { Quotas } from '../../contracts/quotas.ts';
 import type { Role } from '../../contracts/roles.ts';
+import type { FollowedTeams } from './audit-followed.ts';
 import { endTeam } from './end.ts';
 import { lockTeamGroups } from './follow-groups.ts';
 import { requireMembership } from './holding.ts';
@@ -135,12 +136,15 @@ export async function updateTeam(
   );
 }
 
-/** @throws 409 while the team holds anything. Runs keep their owners; archived workflows lose the team. */
-export async function deleteTeam(em: EntityManager, { id }: Team): Promise<void> {
+/**
+ * Runs keep their owners; archived workflows lose the team. @returns what groups have changed in other teams
+ * @throws 409 while the team holds anything
+ */
+export async function deleteTeam(em: EntityManager, { id }: Team): Promise<FollowedTeams> {
   const holds = await holdingsOf(em, id);
   if (Object.values(holds).some((count) => count > 0))
     throw conflict('team_owns_objects', 'The team still owns objects: move or delete them first.', { holds });
-  await endTeam(em, id);
+  return endTeam(em, id);
 }
 
 /** Counts what the team holds, each up to a thousand. */

@@ -16,7 +16,9 @@ import {
 } from '../../../domain/identity/identities.ts';
 import { findEnabledIssuer, getIssuer } from '../../../domain/identity/issuers.ts';
 import { beginLogIn } from '../../../domain/identity/pending-log-in.ts';
+import { auditFollowed, FollowedTeams } from '../../../domain/teams/audit-followed.ts';
 import { changeOfTeams } from '../../../domain/teams/follow-groups.ts';
+import { originOf } from '../../audit-trail.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
@@ -64,6 +66,7 @@ function ownEndpoints({ env }: Deps): Endpoint[] {
         checkFreshLogin(claimsOf(c.ctx));
         const teams = await unlinkIdentity(c.em, c.actor.id, c.params.id, env.SECOND_FACTOR_ROLES);
         c.audit.note({ data: changeOfTeams(teams) });
+        await auditFollowed(c.em, originOf(c.ctx), new FollowedTeams(teams));
         return { status: 204 };
       },
     }),
@@ -192,6 +195,7 @@ function unlinkEndpoint({ env }: Deps): Endpoint {
       const roles = env.SECOND_FACTOR_ROLES;
       const teams = await unlinkIdentity(c.em, user.id, c.params.identity_id, roles);
       c.audit.note({ data: changeOfTeams(teams) });
+      await auditFollowed(c.em, originOf(c.ctx), new FollowedTeams(teams));
       return { status: 204 };
     },
   });

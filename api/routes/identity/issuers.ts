@@ -15,7 +15,9 @@ import {
   putIssuer,
   type Issuer,
 } from '../../../domain/identity/issuers.ts';
+import { auditFollowed } from '../../../domain/teams/audit-followed.ts';
 import { lockTeamGroups } from '../../../domain/teams/follow-groups.ts';
+import { originOf } from '../../audit-trail.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -246,7 +248,9 @@ function deleteEndpoint(): Endpoint {
       checkPerson(claimsOf(c.ctx));
       checkIfMatch(c.ctx, tagOf(issuer));
       checkOwn(issuer);
-      c.audit.note({ data: { team_groups: await deleteIssuer(c.em, issuer) } });
+      const { count, followed } = await deleteIssuer(c.em, issuer);
+      c.audit.note({ data: { team_groups: count } });
+      await auditFollowed(c.em, originOf(c.ctx), followed, { issuer: issuer.name });
       return { status: 204 };
     },
   });

@@ -6,6 +6,7 @@ import { teamQuotas } from '../../../contracts/quotas.ts';
 import { isAdmin, type Actor } from '../../../domain/auth/actor.ts';
 import { checkStepUp } from '../../../domain/auth/clients.ts';
 import { forbidden } from '../../../domain/errors.ts';
+import { auditFollowed } from '../../../domain/teams/audit-followed.ts';
 import {
   getMember,
   listMembers,
@@ -28,6 +29,8 @@ import {
   type Team,
 } from '../../../domain/teams/teams.ts';
 import { mergedQuotas } from '../../merged-fields.ts';
+import { originOf } from '../../audit-trail.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
@@ -85,8 +88,8 @@ const memberParams = z.object({ id: uuid, user_id: uuid });
 const byName = orderBy<{ name: string }, string>(z.string().max(100), (team) => team.name);
 const byUser = orderBy<{ user_id: string }, string>(z.guid(), ({ user_id }) => user_id);
 
-export function teamEndpoints(): Endpoint[] {
-  return [...listEndpoints(), ...singleEndpoints(), ...memberEndpoints(), ...teamGroupEndpoints()];
+export function teamEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
+  return [...listEndpoints(), ...singleEndpoints(), ...memberEndpoints(), ...teamGroupEndpoints(deps)];
 }
 
 function listEndpoints(): Endpoint[] {
@@ -193,7 +196,8 @@ function singleEndpoints(): Endpoint[] {
       responses: { 204: null },
       errors: [409],
       handler: async (c) => {
-        await deleteTeam(c.em, await getTeamForGroups(c.em, c.actor, c.params.id));
+        const others = await deleteTeam(c.em, await getTeamForGroups(c.em, c.actor, c.params.id));
+        await auditFollowed(c.em, originOf(c.ctx), others);
         return { status: 204 };
       },
     }),

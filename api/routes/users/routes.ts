@@ -6,10 +6,12 @@ import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../domain/auth/p
 import { checkUserExists, createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
 import { checkStepUp, deleteClient, listClients } from '../../../domain/auth/clients.ts';
 import { limitSessions } from '../../../domain/auth/second-factor.ts';
+import { auditFollowed, FollowedTeams } from '../../../domain/teams/audit-followed.ts';
 import { changeOfTeams, holdMemberships } from '../../../domain/teams/follow-groups.ts';
 import type { AppDeps } from '../../deps.ts';
 import { mergedBudget, mergedQuotas } from '../../merged-fields.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
+import { originOf } from '../../audit-trail.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
@@ -81,7 +83,8 @@ export function userEndpoints(deps: Pick<AppDeps, 'env'>): Endpoint[] {
       errors: [409],
       handler: async (c) => {
         checkStepUp(claimsOf(c.ctx), c.actor);
-        const user = await createUser(c.em, c.body);
+        const { user, teams } = await createUser(c.em, c.body);
+        await auditFollowed(c.em, originOf(c.ctx), new FollowedTeams(teams));
         return {
           status: 201,
           body: presentUser(user),
@@ -174,6 +177,7 @@ export function userEndpoints(deps: Pick<AppDeps, 'env'>): Endpoint[] {
           ...(quotas === undefined ? {} : { quotas: mergedQuotas(userQuotas, user.quotas, quotas) }),
         });
         c.audit.note({ data: changeOfTeams(teams) });
+        await auditFollowed(c.em, originOf(c.ctx), new FollowedTeams(teams));
         if (body.roles !== undefined) await limitSessions(c.em, [user.id], deps.env.SECOND_FACTOR_ROLES);
         return { status: 200, body: presentUser(changed), headers: { ETag: tagOf(changed) } };
       },

@@ -447,7 +447,13 @@ test('a group gives a role in a team, which its members show', async () => {
   expect([added.exitCode, added.json()]).toMatchObject([0, { group: 'eu/finance', role: 'builder' }]);
   const shown = async (...words: string[]): Promise<string> =>
     (await admin.run(['team', ...words, 'groupers', '-o', 'table'])).stdout;
-  expect(await shown('groups')).toMatch(/eu\/finance +builder/);
+  const listed = await shown('groups');
+  expect(listed).toMatch(/eu\/finance +builder/);
+  expect(listed).not.toContain('people still get the role');
+  const em = app.orm.em.fork();
+  await em.execute("insert into group_to_follow (group_name, after_id) values ('eu/finance', ?)", [id]);
+  expect(await shown('groups')).toMatch(/eu\/finance +builder .*people still get the role/);
+  await em.execute('delete from group_to_follow');
   expect(await shown('members')).toMatch(/grouped +builder +eu\/finance: builder/);
   const refused = await admin.run(['team', 'remove', 'groupers', 'grouped', '--yes']);
   expect([refused.exitCode, refused.stderr]).toEqual([5, expect.stringContaining('eu/finance')]);

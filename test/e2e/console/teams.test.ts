@@ -146,7 +146,13 @@ inBrowser('the admin of a team gives a group a role, which its people show, and 
     if (viewport === wide) expect(await row.textContent()).toContain('eu/finance (approver)');
     // A group gives it, so nobody takes it by hand.
     expect(await row.getByRole('button', { name: 'Remove' }).count()).toBe(0);
+    // Of a large group, as long as some of its people are left.
+    const queue = "insert into group_to_follow (group_name, after_id) values ('eu/finance', ?)";
+    await app.orm.em.fork().execute(queue, [grace.id]);
+    await open(`/settings/teams?team=${team}`);
+    await groups.getByRole('row', { name: /eu\/finance \(its people still get the role\)/ }).waitFor();
     await expectFits(page, `groups-of-team-${viewport.width}`);
+    await app.orm.em.fork().execute('delete from group_to_follow');
     await groups.getByRole('button', { name: 'Remove' }).click();
     const asked = page.getByRole('dialog', { name: /Remove the group eu\/finance/ });
     await asked.getByRole('button', { name: 'Remove' }).click();

@@ -2,8 +2,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Role } from '../../../contracts/roles.ts';
+import { SYSTEM_ORIGIN } from '../../../domain/audit/write.ts';
 import { findRecipients } from '../../../domain/notifications/recipients.ts';
+import { auditFollowed, FollowedTeams } from '../../../domain/teams/audit-followed.ts';
+import { lockTeamGroups } from '../../../domain/teams/follow-groups.ts';
+import { putTeamGroup } from '../../../domain/teams/groups.ts';
 import { requireMembership } from '../../../domain/teams/holding.ts';
+import { continueFollowing } from '../../../domain/teams/people-of-groups.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import {
   createClient,
@@ -467,6 +472,209 @@ test('5,000 people of a group are followed in few statements', async () => {
   await timed(() => setMembers(group.path));
   expect([await membersIn(one.id), await membersIn(two.id)]).toEqual([1, 1]);
 }, 120_000);
+
+/** Entries of the audit log for teams whose members groups have changed, newest first. */
+async function followedIn(team: string, by: Client = admin): Promise<any[]> {
+  const path = `/audit?team_id=${team}&action=groups_change_members&limit=100`;
+  return created(await by.get(path)).map(({ object, via, details, address, user_agent: agent }: any) => {
+    expect([object, address, agent]).toEqual([
+      expect.objectContaining({ type: 'team', id: team }),
+      null,
+      null,
+    ]);
+    return { via, ...details };
+  });
+}
+
+test('more people than one batch get the role of a group in batches, and lose it at once', async () => {
+  const { id: team, lead } = await newTeam();
+  const other = await newTeam();
+  const ids = await insertPeople('many-', 2_500);
+  const em = app.orm.em.fork();
+  await em.execute(`update user_account set groups = '{many}' where username like 'many-%'`);
+  created(await other.lead.client.put(groupPath(other.id, 'many'), { role: 'viewer' }));
+  await continueFollowing(() => app.orm.em.fork(), allowedMs(20_000));
+  const { id: adminId } = await app.user('admin');
+  const actor = { id: adminId, username: 'admin', roles: ['admin' as const], groups: [] };
+  const path = groupPath(team, 'many');
+  const pending = async () => created(await lead.client.get(`/teams/${team}/groups`))[0]?.pending;
+  const put = (role: Role) =>
+    app.orm.em.fork().transactional(async (tx) => {
+      await lockTeamGroups(tx);
+      return putTeamGroup(tx, actor, team, { group: 'many', role });
+    });
+  const followed = async (role: Role): Promise<string[]> => {
+    const rows = await app.orm.em.fork().execute<{ id: string }[]>(
+      `select user_id as id from team_member
+          where team_id = ? and group_role = ? and role = ? order by user_id`,
+      [team, role, role],
+    );
+    return rows.map(({ id }) => id);
+  };
+
+  // The transaction of the change follows the first thousand.
+  expect(await put('builder')).toMatchObject({ before: null, people: 1_000 });
+  expect(await followed('builder')).toEqual(ids.slice(0, 1_000));
+  expect(await pending()).toBe(true);
+  // Whose groups change meanwhile is followed at once, and who leaves gets nothing later.
+  const [late, gone] = [ids.at(-1) ?? '', ids.at(-2) ?? ''];
+  created(await admin.patch(`/users/${late}`, { groups: ['many', 'others'] }));
+  created(await admin.patch(`/users/${gone}`, { groups: [] }));
+  expect(await followed('builder')).toEqual([...ids.slice(0, 1_000), late]);
+  // A lower role counts at once for all who have the higher one, and for nobody more yet.
+  await put('viewer');
+  expect(await pending()).toBe(true);
+  expect(await followed('builder')).toEqual([]);
+  expect(await followed('viewer')).toEqual([...ids.slice(0, 1_000), late]);
+  // The queue is in the database: any process goes on with it, or two.
+  const goOn = () => continueFollowing(() => app.orm.em.fork(), allowedMs(20_000));
+  expect(await Promise.all([goOn(), goOn()])).toEqual([false, false]);
+  const all = ids.filter((id) => id !== gone);
+  expect(await followed('viewer')).toEqual(all);
+  expect(await pending()).toBe(false);
+  const [last, middle] = await followedIn(team, lead.client);
+  expect([middle, last]).toMatchObject([
+    { via: 'system', group: 'many', people: { joined: 1_000, changed: 0, left: 0 } },
+    { via: 'system', group: 'many', people: { joined: 498, changed: 0, left: 0 } },
+  ]);
+  expect(middle.members).toHaveLength(50);
+  expect(middle.members[0]).toEqual({ user_id: ids[1_000], old: null, new: 'viewer' });
+
+  // Raised by the request, which goes on after its commit.
+  const raised = created(await lead.client.put(path, { role: 'approver' }));
+  if (raised.pending === true) await continueFollowing(() => app.orm.em.fork(), allowedMs(20_000));
+  expect(await followed('approver')).toEqual(all);
+  // What a group gives no more is taken in the transaction of the change, from all.
+  const before = await followedIn(team);
+  created(await lead.client.delete(path));
+  expect(created(await admin.get(`/teams/${team}`)).members).toBe(1);
+  expect(await app.orm.em.fork().execute('select from group_to_follow')).toEqual([]);
+  const [entry] = created(await lead.client.get(`/audit?team_id=${team}&action=removeTeamGroup`));
+  expect(entry.details.people).toBe(2_499);
+  // The team's own entry tells of the team, and the other one has not changed.
+  expect(await followedIn(team)).toEqual(before);
+  expect(created(await admin.get(`/teams/${other.id}`)).members).toBe(2_500);
+}, 120_000);
+
+test('a team that changes because another one gets or loses a group has its own entry', async () => {
+  const em = app.orm.em.fork();
+  const { id: by } = await app.user('admin');
+  const teamOf = (n: number): string => `11000000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+  await em.execute(
+    `insert into team (id, name, created_by)
+     select ('11000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'full-' || n, ?::uuid
+       from generate_series(1, 101) n`,
+    [by],
+  );
+  await em.execute(
+    `insert into team_group (team_id, group_name, role, added_by)
+     select id, 'full', 'viewer', ?::uuid from team where name like 'full-%' and name <> 'full-1'`,
+    [by],
+  );
+  const lead = await app.createUser({ roles: ['viewer'] });
+  created(await admin.put(memberPath(teamOf(101), lead.id), { role: 'admin' }));
+  const leadClient = await app.as(lead);
+  const user = await app.createUser({ roles: ['viewer'] });
+  created(await admin.patch(`/users/${user.id}`, { groups: ['full'] }));
+  const joined = { people: { joined: 1, changed: 0, left: 0 } };
+  const left = { people: { joined: 0, changed: 0, left: 1 } };
+  expect(await followedIn(teamOf(101), leadClient)).toMatchObject([joined]);
+  // The oldest hundred count: the newest team loses its member.
+  created(await admin.put(groupPath(teamOf(1), 'full'), { role: 'builder' }));
+  expect((await followedIn(teamOf(101), leadClient))[0]).toEqual({
+    via: 'api',
+    group: 'full',
+    ...left,
+    members: [{ user_id: user.id, old: 'viewer', new: null }],
+  });
+  // The changed team has only the entry of the request.
+  expect(await followedIn(teamOf(1))).toEqual([]);
+  const [own] = created(await admin.get(`/audit?team_id=${teamOf(1)}&action=putTeamGroup`));
+  expect(own.details.people).toBe(1);
+  created(await admin.delete(groupPath(teamOf(1), 'full')));
+  expect((await followedIn(teamOf(101)))[0]).toMatchObject(joined);
+  created(await admin.put(groupPath(teamOf(1), 'full'), { role: 'builder' }));
+  expect((await followedIn(teamOf(101)))[0]).toMatchObject(left);
+  created(await admin.delete(`/teams/${teamOf(2)}`));
+  expect((await followedIn(teamOf(101)))[0]).toMatchObject({ via: 'api', ...joined });
+});
+
+test('each way by which groups change members writes an entry for each team', async () => {
+  const { id: team, lead } = await newTeam();
+  const entries = () => followedIn(team, lead.client);
+  const change = (user: string, before: Role | null, after: Role | null) => ({
+    members: [{ user_id: user, old: before, new: after }],
+  });
+  // SCIM.
+  const ada = await provisioned();
+  const group = await newGroup();
+  created(await lead.client.put(groupPath(team, group.name), { role: 'builder' }));
+  await setMembers(group.path, ada.user.id);
+  expect((await entries())[0]).toMatchObject({
+    via: 'scim',
+    issuer: 'corp',
+    ...change(ada.user.id, null, 'builder'),
+  });
+  await setMembers(group.path);
+  expect((await entries())[0]).toMatchObject({ via: 'scim', ...change(ada.user.id, 'builder', null) });
+  // A log-in.
+  created(await lead.client.put(groupPath(team, 'corp:nightly'), { role: 'approver' }));
+  corp.account = { sub: `nightly-${count}`, groups: ['nightly'] };
+  await new Browser().follow(`${app.url}/auth/sso/corp?fresh=true`, (url) => url === `${app.url}/console/`);
+  expect((await entries())[0]).toMatchObject({
+    via: 'api',
+    issuer: 'corp',
+    people: { joined: 1, changed: 0, left: 0 },
+  });
+  // A new user, and one that is changed.
+  created(await lead.client.put(groupPath(team, 'local'), { role: 'viewer' }));
+  count += 1;
+  const user = created(
+    await admin.post('/users', {
+      username: `local-${count}`,
+      email: `local-${count}@example.com`,
+      password: 'correct horse battery',
+      roles: ['viewer'],
+      groups: ['local'],
+    }),
+  );
+  expect((await entries())[0]).toMatchObject({ via: 'api', ...change(user.id, null, 'viewer') });
+  created(await admin.patch(`/users/${user.id}`, { groups: [] }));
+  expect((await entries())[0]).toMatchObject({ via: 'api', ...change(user.id, 'viewer', null) });
+  // An issuer that is removed.
+  const gone = await issuerOf('leaving', 'https://leaving.example');
+  const { id } = created(await gone.scim.post('/scim/v2/Users', { userName: 'guest', externalId: 'g' }));
+  const guests = { displayName: 'guests', members: [{ value: id }] };
+  created(await gone.scim.post('/scim/v2/Groups', guests));
+  created(await lead.client.put(groupPath(team, 'leaving:guests'), { role: 'builder' }));
+  created(await admin.delete(`/identity-issuers/${gone.id}`));
+  expect((await entries())[0]).toMatchObject({
+    via: 'api',
+    issuer: 'leaving',
+    ...change(id, 'builder', null),
+  });
+});
+
+test('of a change in more than 500 teams, the others are named a hundred at a time', async () => {
+  const followed = new FollowedTeams(
+    Array.from({ length: 620 }, (_, n) => ({
+      user_id: '00000000-0000-7000-8000-000000000001',
+      team_id: `12000000-0000-7000-8000-${String(n).padStart(12, '0')}`,
+      team_name: 'wide',
+      before: null,
+      after: 'viewer' as const,
+    })),
+  );
+  const group = `wide-${(count += 1)}`;
+  await app.orm.em.fork().transactional((em) => auditFollowed(em, SYSTEM_ORIGIN, followed, { group }));
+  const rows = await app.orm.em.fork().execute<{ object_id: string | null; teams: string[] | null }[]>(
+    `select object_id, data -> 'teams' as teams from audit_entry
+      where action = 'groups_change_members' and data ->> 'group' = ? order by id`,
+    [group],
+  );
+  expect(rows.filter(({ object_id: id }) => id !== null)).toHaveLength(500);
+  expect(rows.flatMap(({ teams }) => (teams === null ? [] : [teams.length]))).toEqual([100, 20]);
+});
 
 test('members and groups are read by index among many', async () => {
   const { id: team, lead } = await newTeam();

@@ -122,11 +122,12 @@ const STAYS: Record<string, string> = {
   'workflow_schedule.paused_by': FACT,
 };
 
-/** Columns without a reference that hold ids of something else. */
+/** Columns without a reference that hold ids of something else, or a place in the order of ids. */
 const NO_PEOPLE = new Set([
   'a2a_message.asked',
   'chat_session.holder_run',
   'delivery.redelivery_of',
+  'group_to_follow.after_id',
   'maintenance.sweep_after',
   'run.charged',
   'run.started_by',

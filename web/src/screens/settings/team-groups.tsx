@@ -34,8 +34,9 @@ export function TeamGroups({ team, changed }: { team: Team; changed: () => Promi
   const acts: Acts = {
     put: async (name, to) => {
       const known = ROLES.find((one) => one === to) ?? 'viewer';
-      await client.call('putTeamGroup', { path: { id: team.id, group: name }, body: { role: known } });
-      await done(words.groupSaved(name, known));
+      const path = { id: team.id, group: name };
+      const { pending } = await client.call('putTeamGroup', { path, body: { role: known } });
+      await done(pending ? words.groupFollows(name, known) : words.groupSaved(name, known));
     },
     remove: async (name) => {
       await client.call('removeTeamGroup', { path: { id: team.id, group: name } });
@@ -73,7 +74,15 @@ export function TeamGroups({ team, changed }: { team: Team; changed: () => Promi
 
 function columns(manages: boolean, { put, remove }: Acts): Column<TeamGroup>[] {
   const shown: Column<TeamGroup>[] = [
-    { title: words.group, cell: ({ group: name }) => name },
+    {
+      title: words.group,
+      cell: ({ group: name, pending }) => (
+        <>
+          {name}
+          {pending && <b> {words.groupPending}</b>}
+        </>
+      ),
+    },
     { title: words.role, cell: (one) => one.role },
     { title: words.since, cell: (one) => <When at={one.added_at} />, minor: true },
   ];

@@ -47,6 +47,9 @@ export const words = {
   addGroup: 'Add a group',
   roleOfGroup: (name: string) => `Role of the group ${name}`,
   groupSaved: (name: string, role: string) => `Everybody in ${name} is ${role} of the team.`,
+  groupFollows: (name: string, role: string) =>
+    `${name} has many people: within minutes, all of them are ${role} of the team.`,
+  groupPending: '(its people still get the role)',
   removeGroupOf: (name: string) => `Remove the group ${name} from the team?`,
   removeGroupText: 'Whoever has no other role in the team loses all rights to what it holds, at once.',
   groupRemoved: (name: string) => `The group ${name} gives nothing in the team any more.`,
