@@ -28,6 +28,7 @@ import { loadTemplates } from '../domain/notifications/load-templates.ts';
 import { createMailer } from '../adapters/notify/smtp.ts';
 import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
 import { settleProcess } from '../domain/operations/settle-start.ts';
+import { createVerifiedTemporal } from '../domain/operations/verified-temporal.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { gatewayOf } from '../temporal/gateway.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
@@ -81,7 +82,10 @@ const payloads = {
 const temporal = temporalSettings(env);
 const client = createTemporalClient(temporal, createDataConverter(payloads));
 const mailer = createMailer(env);
-const gateway = gatewayOf(client, env);
+const { temporal: gateway, verify: verifyTemporal } = createVerifiedTemporal(gatewayOf(client, env), {
+  fork: () => orm.em.fork(),
+  acceptNew: env.ACCEPT_NEW_TEMPORAL,
+});
 const app = createApp({
   orm,
   env,
@@ -114,7 +118,7 @@ const app = createApp({
   consoleFolder: fileURLToPath(new URL('../web/dist', import.meta.url)),
 });
 
-const settled = settleProcess({ fork: () => orm.em.fork(), files, temporal: gateway, logger }, env).then(
+const settled = settleProcess({ fork: () => orm.em.fork(), files, verifyTemporal, logger }, env).then(
   limitSessions,
 );
 // If the database is unavailable, the check completes later; until then `/readyz` reports it.

@@ -26,7 +26,12 @@ export function isUnavailable(error: unknown): boolean {
 
 /** Whether there is no such execution, or it is closed. */
 function isGone(error: unknown): boolean {
-  return error instanceof WorkflowNotFoundError || grpcCodeOf(error) === NOT_FOUND;
+  return error instanceof WorkflowNotFoundError || isNotFound(error);
+}
+
+/** Of a call of the service itself; those of the SDK's clients throw classes. */
+export function isNotFound(error: unknown): boolean {
+  return grpcCodeOf(error) === NOT_FOUND;
 }
 
 /** @returns `gone` if there is no such execution, or it is closed */

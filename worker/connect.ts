@@ -2,6 +2,8 @@ import { isGrpcServiceError, NamespaceNotFoundError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from '../config/logger.ts';
 import type { TemporalSettings } from '../temporal/client.ts';
+import { TemporalUnavailable } from '../domain/ports.ts';
+import { WrongTemporal } from '../domain/operations/temporal-identity.ts';
 import { isUnavailable } from '../temporal/grpc-failures.ts';
 
 const PAUSE_MS = 1_000;
@@ -48,6 +50,21 @@ export async function persistently<T>(logger: Logger, step: () => Promise<T>): P
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
+}
+
+/** Waits until Temporal is known to have the runs of the database. Ends the process if it does not. */
+export async function temporalIsRight(verify: () => Promise<void>, logger: Logger): Promise<void> {
+  await persistently(logger, async () => {
+    try {
+      await verify();
+    } catch (error) {
+      if (error instanceof WrongTemporal) {
+        logger.fatal(error.message);
+        process.exit(1);
+      }
+      throw error instanceof TemporalUnavailable ? (error.cause ?? error) : error;
+    }
+  });
 }
 
 /**

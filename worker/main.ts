@@ -20,6 +20,7 @@ import { createCallbackAddress } from '../domain/jobs/callback-token.ts';
 import { createFileLink } from '../domain/files/file-link.ts';
 import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
 import { runLimits } from '../domain/runs/limits.ts';
+import { createVerifiedTemporal } from '../domain/operations/verified-temporal.ts';
 import { gatewayOf } from '../temporal/gateway.ts';
 import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
@@ -28,7 +29,7 @@ import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { closeAll, createDrain } from './drain.ts';
 import { startContainerReaper } from './container-reaper.ts';
-import { connectNative, namespaceIsThere, persistently } from './connect.ts';
+import { connectNative, namespaceIsThere, persistently, temporalIsRight } from './connect.ts';
 import { workerVersion } from './deployment.ts';
 import { startEventMatcher } from './event-matcher.ts';
 import { startEventPump } from './event-pump.ts';
@@ -70,7 +71,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 
 const resources = await openResources(env, logger);
 const { orm, fork, files, settings, client, encryption, egress, installationId, endedCalls } = resources;
-const temporal = gatewayOf(client, env);
+const { temporal, verify: verifyTemporal } = createVerifiedTemporal(gatewayOf(client, env), {
+  fork,
+  acceptNew: env.ACCEPT_NEW_TEMPORAL,
+});
 const adapters = createAdapters({ egress, mcpCommands: env.MCP_COMMANDS });
 const processes = processSettings(env);
 // Otherwise the sandbox workers have the engine (worker/sandbox.ts).
@@ -111,7 +115,7 @@ const activities = createActivities({
   secret: resources.secret,
 });
 
-await resources.settled(temporal);
+await resources.settled(verifyTemporal);
 const { scripts, containers } = processes.policy;
 await persistently(logger, () =>
   announceProcessPolicy(fork(), hasEngine ? { scripts, containers } : { scripts }),
@@ -121,6 +125,7 @@ const [workflowBundle, connection] = await Promise.all([
   bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }),
   connectNative(settings, logger),
 ]);
+await temporalIsRight(verifyTemporal, logger);
 await persistently(logger, async () =>
   ensureSchedules(client, {
     installationId: await installationId(),

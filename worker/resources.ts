@@ -9,7 +9,7 @@ import { createOrm } from '../db/orm.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { readInstallationId } from '../domain/operations/installation.ts';
 import { settleProcess } from '../domain/operations/settle-start.ts';
-import type { TemporalGateway } from '../domain/ports.ts';
+import type { VerifiedTemporal } from '../domain/operations/verified-temporal.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
@@ -57,8 +57,11 @@ export async function openResources(env: ServerEnv, logger: Logger) {
         throw error;
       })),
     endedCalls: listenForEndedCalls(env.DATABASE_URL, logger),
-    /** Resolves once schema, keys, files and Temporal fit together. Ends the process if they never will. */
-    settled: (temporal: Pick<TemporalGateway, 'namespaceId'>): Promise<void> =>
-      settleProcess({ fork, files, temporal, logger }, env),
+    /**
+     * Resolves once schema, keys, files and Temporal fit together, or Temporal is slow or away. Ends the
+     * process if they never will.
+     */
+    settled: (verifyTemporal: VerifiedTemporal['verify']): Promise<void> =>
+      settleProcess({ fork, files, verifyTemporal, logger }, env),
   };
 }

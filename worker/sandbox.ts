@@ -15,10 +15,11 @@ import { processSettings } from '../config/process-settings.ts';
 import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
 import { createWritePauseWatch } from '../domain/operations/write-pause.ts';
 import { runLimits } from '../domain/runs/limits.ts';
+import { createVerifiedTemporal } from '../domain/operations/verified-temporal.ts';
 import { gatewayOf } from '../temporal/gateway.ts';
 import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
-import { connectNative, namespaceIsThere, persistently } from './connect.ts';
+import { connectNative, namespaceIsThere, persistently, temporalIsRight } from './connect.ts';
 import { startContainerReaper } from './container-reaper.ts';
 import { createSandboxWorker } from './create-sandbox-worker.ts';
 import { closeAll, createDrain } from './drain.ts';
@@ -37,7 +38,10 @@ const resources = await openResources(env, logger);
 const { orm, fork, files, settings, client, egress, endedCalls } = resources;
 const processes = processSettings(env);
 const sandbox = createSandbox(processes.sandbox, resources.installationId);
-const temporal = gatewayOf(client, env);
+const { temporal, verify: verifyTemporal } = createVerifiedTemporal(gatewayOf(client, env), {
+  fork,
+  acceptNew: env.ACCEPT_NEW_TEMPORAL,
+});
 const activities = createProcessActivities({
   orm,
   processes: createProcessRunner(egress, processes, sandbox),
@@ -50,10 +54,11 @@ const activities = createProcessActivities({
   secret: resources.secret,
 });
 
-await resources.settled(temporal);
+await resources.settled(verifyTemporal);
 await persistently(logger, () => announceProcessPolicy(fork(), { containers: processes.policy.containers }));
 const reaper = startContainerReaper({ sandbox, fork, logger });
 const connection = await connectNative(settings, logger);
+await temporalIsRight(verifyTemporal, logger);
 await namespaceIsThere(connection, settings.namespace, logger);
 const pause = await watchWritePause(createWritePauseWatch(fork));
 const worker = await createSandboxWorker({

@@ -14,8 +14,9 @@ import { FileStoreUnavailable, type FileStore } from '../files/ports.ts';
 import { claimKeys, WrongKeys } from '../secrets/key-check.ts';
 import { MissingKeys, noteKeyInUse } from '../secrets/key-use.ts';
 import { claimFileStore, WrongFileStore } from '../files/store-identity.ts';
-import type { TemporalGateway } from '../ports.ts';
-import { claimTemporal, WrongTemporal } from './temporal-identity.ts';
+import { TemporalUnavailable } from '../ports.ts';
+import { WrongTemporal } from './temporal-identity.ts';
+import type { VerifiedTemporal } from './verified-temporal.ts';
 
 export interface SettleOptions {
   fork: () => EntityManager;
@@ -24,9 +25,7 @@ export interface SettleOptions {
   files: FileStore;
   /** FILES_LARGE_VALUES: without it each host may have its own store, and stores are not compared. */
   shared: boolean;
-  temporal: Pick<TemporalGateway, 'namespaceId'>;
-  /** ACCEPT_NEW_TEMPORAL */
-  acceptNewTemporal: boolean;
+  verifyTemporal: VerifiedTemporal['verify'];
   logger: Logger;
   /** Ends the process: it must not continue with the wrong store or Temporal, or without the right keys. */
   refuse: (error: Error) => void;
@@ -34,19 +33,15 @@ export interface SettleOptions {
 
 /** For a whole process, which ends if its database and its settings never fit together. */
 export function settleProcess(
-  { fork, files, temporal, logger }: Pick<SettleOptions, 'fork' | 'files' | 'temporal' | 'logger'>,
-  env: Pick<ServerEnv, 'ENCRYPTION_KEYS' | 'FILES_LARGE_VALUES' | 'ACCEPT_NEW_TEMPORAL'>,
+  given: Pick<SettleOptions, 'fork' | 'files' | 'verifyTemporal' | 'logger'>,
+  env: Pick<ServerEnv, 'ENCRYPTION_KEYS' | 'FILES_LARGE_VALUES'>,
 ): Promise<void> {
   return settleStart({
-    fork,
-    files,
-    temporal,
-    logger,
+    ...given,
     keys: env.ENCRYPTION_KEYS,
     shared: env.FILES_LARGE_VALUES,
-    acceptNewTemporal: env.ACCEPT_NEW_TEMPORAL,
     refuse(error) {
-      logger.fatal(error.message);
+      given.logger.fatal(error.message);
       process.exit(1);
     },
   });
@@ -54,7 +49,7 @@ export function settleProcess(
 
 const REFUSED = [WrongFileStore, WrongTemporal, MissingKeys, WrongKeys];
 const PAUSE_MS = 1_000;
-/** What waits for this start waits no longer for a Temporal that is away. */
+/** What waits for this start waits no longer for a Temporal that is away or slow. */
 const TEMPORAL_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 
@@ -63,7 +58,7 @@ const LONGEST_PAUSE_MS = 15_000;
  * the last two is unavailable; in that case they are verified later, in the background.
  */
 async function settleStart(options: SettleOptions): Promise<void> {
-  const { fork, files, shared, temporal, logger, refuse } = options;
+  const { fork, files, shared, verifyTemporal, logger, refuse } = options;
   if (!(await files.ping()))
     logger.error(
       { store: files.place },
@@ -78,6 +73,11 @@ async function settleStart(options: SettleOptions): Promise<void> {
   };
   /** What is not asked again while something else is away. */
   const verified = { database: false, store: !shared };
+  const refuseIfFinal = (error: unknown): boolean => {
+    if (!(error instanceof Error && REFUSED.some((kind) => error instanceof kind))) return false;
+    refuse(error);
+    return true;
+  };
   const attempt = async (): Promise<boolean> => {
     try {
       if (!verified.database) {
@@ -89,19 +89,16 @@ async function settleStart(options: SettleOptions): Promise<void> {
       }
       if (!verified.store) await claimFileStore(fork(), files);
       verified.store = true;
-      // Whether it can be reached is said elsewhere. Until it is verified, no run is taken for lost.
-      const namespaceId = await Promise.race([
-        temporal.namespaceId().catch(() => null),
-        sleep(TEMPORAL_MS, null, { ref: false }),
-      ]);
-      if (namespaceId === null) void verifyLater();
-      else await claimTemporal(fork(), namespaceId, { acceptNew: options.acceptNewTemporal });
+      // Whether it can be reached is said elsewhere.
+      const temporal = verifyTemporal().then(() => true, unlessUnavailable);
+      const isVerified = await Promise.race([temporal, sleep(TEMPORAL_MS, null, { ref: false })]);
+      if (isVerified === true) return true;
+      // A slow one may still turn out to be the wrong one.
+      temporal.catch(refuseIfFinal);
+      void verifyLater();
       return true;
     } catch (error) {
-      if (error instanceof Error && REFUSED.some((kind) => error instanceof kind)) {
-        refuse(error);
-        return true;
-      }
+      if (refuseIfFinal(error)) return true;
       if (error instanceof FileStoreUnavailable) {
         void verifyLater();
         return true;
@@ -119,6 +116,11 @@ async function settleStart(options: SettleOptions): Promise<void> {
       await sleep(pauseMs);
   };
   await untilSettled();
+}
+
+function unlessUnavailable(error: unknown): false {
+  if (error instanceof TemporalUnavailable) return false;
+  throw error;
 }
 
 /** @returns false if the schema is not that of this release @throws MissingKeys, WrongKeys */

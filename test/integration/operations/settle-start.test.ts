@@ -8,13 +8,14 @@ import { migrationNames } from '../../../db/migrations/index.ts';
 import { createOrm, type Orm } from '../../../db/orm.ts';
 import type { FileStore } from '../../../domain/files/ports.ts';
 import { settleProcess } from '../../../domain/operations/settle-start.ts';
+import { createVerifiedTemporal } from '../../../domain/operations/verified-temporal.ts';
+import type { TemporalGateway } from '../../../domain/ports.ts';
 import { until } from '../../support/platform.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
 const env = {
   ENCRYPTION_KEYS: [{ id: 'first', key: randomBytes(32) }],
   FILES_LARGE_VALUES: false,
-  ACCEPT_NEW_TEMPORAL: false,
 };
 const temporal = { namespaceId: async () => 'the first' };
 // Only this method is used without FILES_LARGE_VALUES.
@@ -42,7 +43,10 @@ function settle(url: string, namespaceId = temporal.namespaceId) {
     state.looks += 1;
     return orm.em.fork();
   };
-  state.settled = settleProcess({ fork, files, temporal: { namespaceId }, logger }, env).then(() => {
+  // Only this method is used.
+  const gateway = { namespaceId } as unknown as TemporalGateway;
+  const { verify: verifyTemporal } = createVerifiedTemporal(gateway, { fork, acceptNew: false });
+  state.settled = settleProcess({ fork, files, verifyTemporal, logger }, env).then(() => {
     state.isSettled = true;
   });
   return state;

@@ -1,14 +1,20 @@
 /** A process on another namespace than that of its database finds no runs there, and takes none for lost. */
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { parseEnv } from '../../../config/env.ts';
+import type { RunStart } from '../../../contracts/temporal.ts';
 import { temporalFindings } from '../../../dev/server/checks/temporal.ts';
 import { claimTemporal, WrongTemporal } from '../../../domain/operations/temporal-identity.ts';
+import { createVerifiedTemporal } from '../../../domain/operations/verified-temporal.ts';
+import { TemporalUnavailable } from '../../../domain/ports.ts';
 import { closeLostRun } from '../../../domain/runs/dispatch.ts';
 import { createTemporalClient } from '../../../temporal/client.ts';
 import { createGateway } from '../../../temporal/gateway.ts';
@@ -45,7 +51,7 @@ const statusOf = async (run: { id: string }) => (await builder.get(`/runs/${run.
 /** @returns its exit code, or null once it has said the words, and what it has said */
 async function start(
   kind: 'api' | 'worker',
-  temporal: TestTemporal,
+  temporal: Pick<TestTemporal, 'address' | 'namespace' | 'taskQueue'>,
   more: Record<string, string>,
   words: RegExp,
 ): Promise<{ code: number | null; output: string }> {
@@ -117,6 +123,104 @@ test('a run that waits in the right namespace stays as it is, until another one 
   expect(await closeLostRun({ orm: platform.orm, temporal: wrong }, run.id)).toBe(true);
   expect(await statusOf(run)).toBe('faulted');
   await claimTemporal(fork(), ownId, { acceptNew: true });
+});
+
+/** A run as it would be started, which no database knows. */
+function unknownRun(): RunStart {
+  const id = randomUUID();
+  return {
+    run_id: id,
+    root_run_id: id,
+    name: 'never to be seen',
+    owner_id: randomUUID(),
+    workflow_id: null,
+    definition: { do: [{ wait: { wait: { hours: 1 } } }] },
+    input: {},
+    created_at: new Date().toISOString(),
+    checkpoint: null,
+  };
+}
+
+/** Tells its namespace only once it is let. */
+function slow(temporal: TestTemporal) {
+  const gateway = gatewayOf(temporal);
+  const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+  let asked = 0;
+  const namespaceId = async (): Promise<string> => {
+    asked += 1;
+    await mayAnswer;
+    return gateway.namespaceId();
+  };
+  const verified = createVerifiedTemporal({ ...gateway, namespaceId }, { fork, acceptNew: false });
+  return { ...verified, gateway, answer, asked: () => asked };
+}
+
+test('no run is started on a slow Temporal until it is known to be the right one', async () => {
+  const [own, wrong] = [slow(platform.temporal), slow(other)];
+  await claimTemporal(fork(), await own.gateway.namespaceId(), { acceptNew: true });
+  for (const { temporal } of [own, wrong]) expect(await temporal.ping()).toBe(true);
+  const run = unknownRun();
+  const starts = [own, wrong].map(({ temporal }) => temporal.start(run));
+  const wake = wrong.temporal.wakeDelivery({ id: run.run_id, holder_id: null });
+  const ends = Promise.allSettled([...starts, wake]);
+  for (const { gateway, answer } of [own, wrong]) {
+    expect(await gateway.describe(run.run_id)).toBeNull();
+    answer();
+  }
+  const unavailable = { status: 'rejected', reason: expect.any(TemporalUnavailable) };
+  expect(await ends).toEqual([{ status: 'fulfilled', value: undefined }, unavailable, unavailable]);
+  expect(await own.gateway.describe(run.run_id)).toBe('running');
+  expect(await wrong.gateway.describe(run.run_id)).toBeNull();
+  await expect(wrong.verify()).rejects.toThrow(WrongTemporal);
+  // Compared once for all who had asked, and never again where it is right.
+  await own.temporal.terminate(run.run_id, 'of a test');
+  expect([own.asked(), wrong.asked()]).toEqual([1, 2]);
+});
+
+/** Longer than the start of an api waits for Temporal; two such pauses are shorter than a call may take. */
+const DELAY_MS = 1_500;
+
+/** What a server sends arrives later. */
+async function delayed(address: string): Promise<{ address: string; close: () => void }> {
+  const { hostname, port } = new URL(`http://${address}`);
+  const sockets = new Set<Socket>();
+  const proxy = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    near.pipe(far);
+    far.on('data', (bytes) => void setTimeout(() => near.write(bytes), DELAY_MS));
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => (near.destroy(), far.destroy()));
+    }
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const bound = proxy.address();
+  if (bound === null || typeof bound === 'string') throw new Error('the proxy has no port');
+  return {
+    address: `127.0.0.1:${bound.port}`,
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+    },
+  };
+}
+
+test('an api whose Temporal answers slowly serves, and ends once it proves to be the wrong one', async () => {
+  await claimTemporal(fork(), await gatewayOf(platform.temporal).namespaceId(), { acceptNew: true });
+  const proxy = await delayed(other.address);
+  try {
+    const refused = await start('api', { ...other, address: proxy.address }, {}, /nothing of this kind/);
+    expect(refused.code).toBe(1);
+    const [served, ended] = ['"listening"', 'does not have the runs'].map((text) =>
+      refused.output.indexOf(text),
+    );
+    expect(served).toBeGreaterThan(0);
+    expect(ended).toBeGreaterThan(served ?? 0);
+  } finally {
+    proxy.close();
+  }
 });
 
 test('GET /readyz is down while the namespace is another one, and says what to do', async () => {
