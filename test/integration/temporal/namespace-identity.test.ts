@@ -142,7 +142,7 @@ function unknownRun(): RunStart {
 }
 
 /** Tells its namespace only once it is let. */
-function slow(temporal: TestTemporal) {
+function slow(temporal: Parameters<typeof gatewayOf>[0]) {
   const gateway = gatewayOf(temporal);
   const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
   let asked = 0;
