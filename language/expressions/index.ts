@@ -26,11 +26,11 @@ export interface TemplateOptions extends CompileOptions {
   mode: TemplateMode;
 }
 
-const CACHE_SIZE = 1_000;
-/** Longer sources are compiled each time: they would fill the cache with bytes. */
-const MAX_CACHED_LENGTH = 20_000;
+const MAX_CACHED = 1_000;
+/** Characters of their sources; a compiled one takes up to 300 bytes for each. */
+const MAX_CACHED_LENGTH = 200_000;
 const MAX_SOURCE_LENGTH = 200_000;
-const programs = new Cache<Program>(CACHE_SIZE);
+const programs = new Cache<Program>(MAX_CACHED, MAX_CACHED_LENGTH);
 
 function build(kind: string, source: string, variables: readonly string[] | null, read: () => Node): Program {
   const key = `${kind}\n${variables === null ? '*' : variables.toSorted().join(' ')}\n${source}`;
@@ -48,7 +48,8 @@ function build(kind: string, source: string, variables: readonly string[] | null
   const node = read();
   const code = compileProgram(node, source, variables === null ? null : new Set(variables));
   const program = makeProgram(source, code);
-  if (source.length <= MAX_CACHED_LENGTH) programs.set(key, program);
+  // A very long one would take the place of all others.
+  if (source.length <= MAX_CACHED_LENGTH / 10) programs.set(key, program, source.length);
   return program;
 }
 

@@ -17,7 +17,7 @@ export type Instruction =
 /** A pattern feature that a linear-time matcher cannot support, or not cheaply. */
 export class UnsupportedPattern extends Error {}
 
-/** Counted repetitions are expanded, up to this number of instructions. */
+/** Counted repetitions are expanded, up to this number of instructions, with those of all look-arounds. */
 const MAX_INSTRUCTIONS = 20_000;
 
 type Code = (next: Instruction[]) => void;
@@ -31,16 +31,21 @@ const LONG_ESCAPE = new RegExp(
   'y',
 );
 
-/** @throws UnsupportedPattern. The source must be valid for `new RegExp(source, 'u')`. */
-export function parsePattern(source: string): Instruction[] {
-  const program = new PatternParser(source).all();
+/**
+ * @returns the program, and how many instructions it has with those of its look-arounds
+ * @throws UnsupportedPattern. The source must be valid for `new RegExp(source, 'u')`.
+ */
+export function parsePattern(source: string): { program: Instruction[]; size: number } {
+  const parser = new PatternParser(source);
+  const program = parser.all();
   program.push({ op: 'match' });
-  return program;
+  return { program, size: parser.countWith(program) };
 }
 
 class PatternParser {
   readonly #source: string;
   #at = 0;
+  #inLooks = 0;
 
   constructor(source: string) {
     this.#source = source;
@@ -50,6 +55,13 @@ class PatternParser {
     const program: Instruction[] = [];
     this.#disjunction()(program);
     return program;
+  }
+
+  /** @throws UnsupportedPattern if they are too many, with those of the look-arounds until here */
+  countWith(program: readonly Instruction[]): number {
+    const count = this.#inLooks + program.length;
+    if (count > MAX_INSTRUCTIONS) throw new UnsupportedPattern('it repeats too much');
+    return count;
   }
 
   #disjunction(): Code {
@@ -85,6 +97,7 @@ class PatternParser {
       const program: Instruction[] = [];
       this.#disjunction()(program);
       program.push({ op: 'match' });
+      this.#inLooks = this.countWith(program);
       this.#at++;
       return (out) => emit(out, { op: 'look', kind, program });
     }

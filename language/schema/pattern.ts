@@ -2,6 +2,7 @@
  * Matches a text against a pattern in time linear in both: it follows all paths through the pattern at once
  * and visits each state once per position.
  */
+import { Cache } from '../expressions/cache.ts';
 import type { Budget } from './budget.ts';
 import {
   parsePattern,
@@ -14,20 +15,23 @@ import {
 export { UnsupportedPattern } from './pattern-parser.ts';
 
 export interface Pattern {
+  /** Instructions that it keeps; 0 for what the engine matches. */
+  size: number;
   /** Whether it matches anywhere in the text. @throws LimitExceeded */
   test(text: string, budget: Budget): boolean;
 }
 
-const REMEMBERED = 500;
-const patterns = new Map<string, Pattern>();
+/** The instructions that all patterns of one schema may have together, so that they are compiled once. */
+export const MAX_PATTERNS_SIZE = 100_000;
+/** Some 50 bytes for each instruction. */
+const patterns = new Cache<Pattern>(500, 4 * MAX_PATTERNS_SIZE);
 
 /** @throws UnsupportedPattern, SyntaxError */
 export function compilePattern(source: string): Pattern {
   let pattern = patterns.get(source);
   if (!pattern) {
     pattern = build(source);
-    if (patterns.size >= REMEMBERED) patterns.clear();
-    patterns.set(source, pattern);
+    patterns.set(source, pattern, pattern.size);
   }
   return pattern;
 }
@@ -46,9 +50,10 @@ const PLAIN = new RegExp(
 
 function build(source: string): Pattern {
   const native = new RegExp(source, 'u');
-  const program = parsePattern(source);
+  const { program, size } = parsePattern(source);
   if (PLAIN.test(source)) {
     return {
+      size: 0,
       test: (text, budget) => {
         budget.spend(text.length >> 3);
         return native.test(text);
@@ -56,6 +61,7 @@ function build(source: string): Pattern {
     };
   }
   return {
+    size,
     test: (text, budget) => {
       budget.spend(text.length >> 1);
       return search(

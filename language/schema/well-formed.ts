@@ -7,7 +7,7 @@ import { fragmentToken } from '../../contracts/json-pointer.ts';
 import { closest } from '../../contracts/suggest.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { at, own, quote } from '../definition/problems.ts';
-import { patternProblem } from './pattern.ts';
+import { compilePattern, MAX_PATTERNS_SIZE, patternProblem } from './pattern.ts';
 
 export interface SchemaProblem {
   pointer: string;
@@ -109,6 +109,8 @@ export function jsonSchemaProblems(schema: unknown, options: { warnings?: boolea
 class SchemaCheck {
   readonly problems: SchemaProblem[] = [];
   readonly #root: unknown;
+  readonly #patterns = new Set<string>();
+  #patternsSize = 0;
 
   readonly #warnings: boolean;
 
@@ -207,7 +209,12 @@ class SchemaCheck {
     if (content.length > MAX_PATTERN_LENGTH)
       return this.#error(place, `a pattern may have at most ${MAX_PATTERN_LENGTH} characters`);
     const problem = patternProblem(content);
-    if (problem !== null) this.#error(place, `${quote(content)}: ${problem}`);
+    if (problem !== null) return this.#error(place, `${quote(content)}: ${problem}`);
+    if (this.#patterns.has(content)) return;
+    this.#patterns.add(content);
+    this.#patternsSize += compilePattern(content).size;
+    if (this.#patternsSize > MAX_PATTERNS_SIZE)
+      this.#error(place, `${quote(content)}: the patterns of the schema repeat too much together`);
   }
 
   #reference(content: unknown, place: string): void {

@@ -49,8 +49,29 @@ export function isSpace(point: number): boolean {
   );
 }
 
+const parts = new WeakMap<Test, number>();
+
+/** How many sets the test of one character asks, as far as that matters; 1 for fewer than eight. */
+export function partsOf(test: Test): number {
+  const count = parts.get(test) ?? 1;
+  return count < 8 ? 1 : count;
+}
+
+/** The test, which asks as many sets. */
+export function ofParts(test: Test, count: number): Test {
+  parts.set(test, count);
+  return test;
+}
+
+const negated = new WeakMap<Test, Test>();
+
 export function not(test: Test): Test {
-  return (point) => !test(point);
+  let result = negated.get(test);
+  if (result === undefined) {
+    result = ofParts((point) => !test(point), parts.get(test) ?? 1);
+    negated.set(test, result);
+  }
+  return result;
 }
 
 function ascii(from: string, to: string): Test {
@@ -126,11 +147,12 @@ export function fold(point: number): number {
 
 /** A set that ignores case. */
 export function foldSet(test: Test): Test {
-  return (point) => {
+  const either: Test = (point) => {
     if (test(point)) return true;
     const text = String.fromCodePoint(point);
     const lower = singlePoint(text.toLowerCase());
     const upper = singlePoint(text.toUpperCase());
     return (lower !== undefined && test(lower)) || (upper !== undefined && test(upper));
   };
+  return ofParts(either, parts.get(test) ?? 1);
 }

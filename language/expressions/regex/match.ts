@@ -48,6 +48,8 @@ export class Matcher {
   private pc = 0;
   private at = 0;
   private ret: Return | null = null;
+  /** Of sets that lazy loops have tried, to be taken from the steps. */
+  private lazyCosts = 0;
 
   constructor(program: RegexProgram, points: readonly number[], longest: boolean, notEmpty: boolean) {
     this.program = program;
@@ -64,6 +66,7 @@ export class Matcher {
     this.best = null;
     const last = isAnchored ? 0 : this.points.length;
     // A failed run goes back to where it began, so the next one finds all of this as it was.
+    rt.regexStepsLeft -= this.slots.length >> 6;
     this.slots.fill(-1);
     this.stack.length = 0;
     this.returns.length = 0;
@@ -122,7 +125,7 @@ export class Matcher {
    * end that counts.
    */
   private run(pc: number, at: number, ret: Return | null, nesting: number, stopAt = -1): number {
-    const { code } = this.program;
+    const { code, sets, costs } = this.program;
     const { points } = this;
     const base = this.stack.length;
     let steps = rt.regexStepsLeft;
@@ -138,15 +141,21 @@ export class Matcher {
           pc++;
           break;
         case op.charFold:
+          ok = at < points.length && fold(points[at] ?? 0) === operand;
+          at++;
+          pc++;
+          break;
         case op.set:
-          ok = at < points.length && this.takes(code[i], operand, points[at] ?? 0);
+          steps -= costs[operand] ?? 0;
+          ok = at < points.length && (sets[operand]?.(points[at] ?? 0) ?? false);
           at++;
           pc++;
           break;
         case op.repeat: {
           const end = this.repeat(i, at, ret);
           ok = end >= 0;
-          steps -= ((ok ? end : ~end) - at) >> 2;
+          const cost = costs[operand] ?? 0;
+          steps -= (((ok ? end : ~end) - at) * (1 + cost) + cost) >> 2;
           at = end;
           pc += 2;
           break;
@@ -174,16 +183,15 @@ export class Matcher {
           ({ pc, at, ret } = this);
       }
       if (ok) continue;
-      if (!this.backtrack(base)) {
+      const isLeft = this.backtrack(base);
+      steps -= this.lazyCosts;
+      this.lazyCosts = 0;
+      if (!isLeft) {
         rt.regexStepsLeft = steps;
         return -1;
       }
       ({ pc, at, ret } = this);
     }
-  }
-
-  private takes(kind: number | undefined, operand: number, point: number): boolean {
-    return kind === op.set ? (this.program.sets[operand]?.(point) ?? false) : fold(point) === operand;
   }
 
   /**
@@ -222,11 +230,8 @@ export class Matcher {
         return this.goOn(operand, this.look(i, at, ret, nesting), ret);
       case op.atomic:
         return this.goOn(operand, this.atomic(next, at, ret, nesting), ret);
-      case op.reference: {
-        const end = this.reference(operand, at);
-        if (end >= 0) rt.regexStepsLeft -= end - at;
-        return this.goOn(next, end, ret);
-      }
+      case op.reference:
+        return this.goOn(next, this.reference(operand, at), ret);
       case op.emptyStart:
         this.setSlot(operand, at);
         return this.goOn(next, at, ret);
@@ -264,6 +269,7 @@ export class Matcher {
     if (this.notEmpty && end === start) return false;
     if (!this.longest) return true;
     if (this.best === null || end - start > (this.best[1] ?? 0) - (this.best[0] ?? 0)) {
+      rt.regexStepsLeft -= this.slots.length >> 6;
       this.best = this.slots.slice();
       this.best[1] = end;
     }
@@ -277,7 +283,7 @@ export class Matcher {
    */
   private backtrack(base: number): boolean {
     const { stack, returns, points } = this;
-    const { code, sets } = this.program;
+    const { code, sets, costs } = this.program;
     while (stack.length > base) {
       const top = stack.length - 4;
       const kind = stack[top] ?? 0;
@@ -296,7 +302,11 @@ export class Matcher {
       if (kind === GIVE_BACK) return this.goOn(first, third - 1, ret);
       if (kind === UNDO) {
         this.slots[first] = second;
-      } else if (sets[code[first * 4 + 1] ?? 0]?.(points[second] ?? 0)) {
+        continue;
+      }
+      const set = code[first * 4 + 1] ?? 0;
+      this.lazyCosts += costs[set] ?? 0;
+      if (sets[set]?.(points[second] ?? 0)) {
         if (second + 1 < third) this.push(TAKE_MORE, first, second + 1, third, ret);
         return this.goOn(first + 2, second + 1, ret);
       }
@@ -343,10 +353,12 @@ export class Matcher {
       if (start < 0 || end < 0) continue;
       const size = end - start;
       let same = at + size <= points.length;
-      for (let i = 0; same && i < size; i++) {
-        const [known, found] = [points[start + i] ?? 0, points[at + i] ?? 0];
+      let compared = 0;
+      for (; same && compared < size; compared++) {
+        const [known, found] = [points[start + compared] ?? 0, points[at + compared] ?? 0];
         same = known === found || (entry?.fold === true && fold(known) === fold(found));
       }
+      rt.regexStepsLeft -= same ? size : compared >> 3;
       return same ? at + size : -1;
     }
     return -1;

@@ -1,5 +1,5 @@
 /** Bracket expressions. */
-import { fold, not, posixClass } from './classes.ts';
+import { fold, not, ofParts, posixClass } from './classes.ts';
 import { RegexError } from './error.ts';
 import { escapeSet, readEscape } from './parse-escape.ts';
 import type { Test } from './ast.ts';
@@ -60,19 +60,40 @@ function readItem(reader: PatternReader): number | Test {
 }
 
 function combine(ranges: [number, number][], sets: Test[], ignoreCase: boolean): Test {
-  const sorted = ranges.toSorted((a, b) => a[0] - b[0]);
+  const merged = mergeRanges(ranges);
   const ascii = new Uint8Array(128);
-  for (const [low, high] of sorted)
+  for (const [low, high] of ranges)
     for (let point = low; point <= Math.min(high, 127); point++) ascii[point] = 1;
-  const inRanges = (point: number): boolean => {
-    if (point < 128) return ascii[point] === 1;
-    for (const [low, high] of sorted) if (point >= low && point <= high) return true;
-    return false;
-  };
+  const inRanges = (point: number): boolean => (point < 128 ? ascii[point] === 1 : isWithin(merged, point));
+  const different = [...new Set(sets)];
   const plain: Test =
-    sets.length === 0 ? inRanges : (point) => inRanges(point) || sets.some((set) => set(point));
+    sets.length === 0 ? inRanges : (point) => inRanges(point) || different.some((set) => set(point));
   // A negated set must look at both cases before it is turned round.
-  return ignoreCase ? (point) => plain(point) || plain(fold(point)) || plain(unfold(point)) : plain;
+  const test: Test = ignoreCase
+    ? (point) => plain(point) || plain(fold(point)) || plain(unfold(point))
+    : plain;
+  return ofParts(test, different.length);
+}
+
+/** @returns first and last points in turns, in ascending order and without overlaps */
+function mergeRanges(ranges: readonly [number, number][]): Int32Array {
+  const merged: number[] = [];
+  for (const [low, high] of ranges.toSorted((a, b) => a[0] - b[0])) {
+    const last = merged.at(-1);
+    if (last === undefined || low > last + 1) merged.push(low, high);
+    else merged[merged.length - 1] = Math.max(last, high);
+  }
+  return Int32Array.from(merged);
+}
+
+function isWithin(merged: Int32Array, point: number): boolean {
+  let [from, to] = [0, merged.length >> 1];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (point > (merged[middle * 2 + 1] ?? 0)) from = middle + 1;
+    else to = middle;
+  }
+  return from * 2 < merged.length && point >= (merged[from * 2] ?? 0);
 }
 
 function unfold(point: number): number {

@@ -1,4 +1,5 @@
 /** Tree to instructions for the matcher. */
+import { partsOf } from './classes.ts';
 import { RegexError } from './error.ts';
 import type { AssertKind, ParsedRegex, RegexNode, Test } from './ast.ts';
 
@@ -38,6 +39,8 @@ export interface RegexProgram {
   /** Instructions of four numbers: operation and up to three operands. */
   code: Int32Array;
   sets: Test[];
+  /** Steps that a test of each set takes besides those of any: 0 but for sets of many. */
+  costs: Int32Array;
   references: { groups: number[]; fold: boolean }[];
   groupCount: number;
   names: Map<number, string>;
@@ -241,6 +244,7 @@ export function compileRegex({ node, groupCount, names }: ParsedRegex): RegexPro
   return {
     code: Int32Array.from(emitter.code),
     sets: emitter.sets,
+    costs: Int32Array.from(emitter.sets, (test) => partsOf(test) - 1),
     references: emitter.references,
     groupCount,
     names,

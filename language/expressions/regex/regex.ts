@@ -24,7 +24,8 @@ export interface Match {
   groups: Group[];
 }
 
-const programs = new Cache<RegexProgram>(200);
+/** 200 programs, of a quarter of a million instructions together. */
+const programs = new Cache<RegexProgram>(200, 1_000_000);
 
 /** The options of jq's flags (manual: Regular expressions). */
 export function readFlags(flags: string): { options: RegexOptions; global: boolean } {
@@ -81,7 +82,7 @@ function programOf(pattern: string, options: RegexOptions): RegexProgram {
   try {
     const program = compileRegex(parseRegex(pattern, options));
     tick(program.code.length >> 4);
-    programs.set(key, program);
+    programs.set(key, program, program.code.length);
     return program;
   } catch (error) {
     if (error instanceof RegexError) raise(`Regex failure: ${error.message}`);
