@@ -140,11 +140,6 @@ export class Matcher {
           at++;
           pc++;
           break;
-        case op.charFold:
-          ok = at < points.length && fold(points[at] ?? 0) === operand;
-          at++;
-          pc++;
-          break;
         case op.set:
           steps -= costs[operand] ?? 0;
           ok = at < points.length && (sets[operand]?.(points[at] ?? 0) ?? false);
@@ -160,10 +155,6 @@ export class Matcher {
           pc += 2;
           break;
         }
-        case op.assert:
-          ok = this.holds(operand, at);
-          pc++;
-          break;
         case op.split:
           this.push(code[i + 2] ?? 0, at, 0, 0, ret);
           pc = operand;
@@ -217,7 +208,7 @@ export class Matcher {
   }
 
   /**
-   * Runs an instruction that takes no character by itself. Sets `pc`, `at` and `ret` to where it continues;
+   * Runs an instruction that is seldom, or takes no character by itself. Sets `pc`, `at` and `ret` to where it continues;
    * `pc` is `MATCHED` at the end.
    * @returns false if it fails
    */
@@ -226,6 +217,12 @@ export class Matcher {
     const operand = code[i + 1] ?? 0;
     const next = (i >> 2) + 1;
     switch (code[i]) {
+      case op.charFold: {
+        const takes = at < this.points.length && fold(this.points[at] ?? 0) === operand;
+        return this.goOn(next, takes ? at + 1 : -1, ret);
+      }
+      case op.assert:
+        return this.goOn(next, this.holds(operand, at) ? at : -1, ret);
       case op.look:
         return this.goOn(operand, this.look(i, at, ret, nesting), ret);
       case op.atomic:
