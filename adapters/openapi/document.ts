@@ -2,9 +2,9 @@
  * Documents of OpenAPI and AsyncAPI: fetched under the egress policy, cached for a minute, then revalidated
  * by ETag.
  */
-import { parse } from 'yaml';
 import { isRecord } from '../../contracts/is-record.ts';
 import { fault } from '../../contracts/fault.ts';
+import { readYaml, YamlError } from '../../language/yaml/read-yaml.ts';
 import type { EgressResponse } from '../egress/egress.ts';
 
 export type Fields = Record<string, unknown>;
@@ -29,6 +29,7 @@ export interface DocumentSource {
 const MAX_JSON_BYTES = 8 * 1024 * 1024;
 /** Parsing YAML takes a few hundred times as long as JSON. */
 const MAX_YAML_BYTES = 2 * 1024 * 1024;
+const YAML_LIMITS = { characters: MAX_YAML_BYTES, lexemes: 1_000_000 };
 const FRESH_MS = 60_000;
 const MAX_KEPT = 50;
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
@@ -97,11 +98,10 @@ function parsed(answer: EgressResponse, kind: string): Fields {
     throw invalidDocument(`YAML may have ${MAX_YAML_BYTES} bytes; larger documents are read as JSON only`);
   let value: unknown;
   try {
-    // The check for unique keys compares each key with all others: minutes for a hostile document.
-    const limits = { maxAliasCount: 100, uniqueKeys: false, logLevel: 'error' } as const;
-    value = isJson ? JSON.parse(text) : parse(text, limits);
-  } catch {
-    throw invalidDocument(`it is not valid ${isJson ? 'JSON' : 'YAML'}`);
+    value = isJson ? JSON.parse(text) : readYaml(text, YAML_LIMITS).value;
+  } catch (error) {
+    const where = error instanceof YamlError ? `: line ${error.place.line}, ${error.message}` : '';
+    throw invalidDocument(`it is not valid ${isJson ? 'JSON' : 'YAML'}${where}`);
   }
   if (!isRecord(value)) throw invalidDocument('it is not an object');
   return value;

@@ -1,9 +1,9 @@
 /** Fetches what definitions take from elsewhere, under the egress policy (docs/adr/0034). */
 import { createHash } from 'node:crypto';
-import { parse } from 'yaml';
 import { fault } from '../../contracts/fault.ts';
 import type { ResourceFetcher } from '../../domain/ports.ts';
 import { dslCredentials } from '../authentication/dsl-authentication.ts';
+import { readYaml } from '../../language/yaml/read-yaml.ts';
 import { createTokenSource } from '../authentication/oauth-token.ts';
 import { withoutSecrets } from '../call-settings.ts';
 import { createEgressPolicy, type EgressPolicyOptions } from '../egress/create-egress-policy.ts';
@@ -52,9 +52,7 @@ function parsed(bytes: Uint8Array): unknown {
   let value: unknown;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    // The check for unique keys compares each key with all others: many seconds for a hostile document.
-    const limits = { maxAliasCount: 100, uniqueKeys: false, logLevel: 'error' } as const;
-    value = /^\s*[[{]/.test(text) ? JSON.parse(text) : parse(text, limits);
+    value = /^\s*[[{]/.test(text) ? JSON.parse(text) : readYaml(text).value;
     // Aliases could make one value of a few bytes huge, and anchors a value that contains itself.
     if (JSON.stringify(value).length > 4 * MAX_RESOURCE_BYTES) throw new Error('too large');
   } catch {

@@ -174,7 +174,7 @@ export function refuseLiterals(found: readonly FoundLiteral[], advice: string): 
   throw invalid(
     found.map(({ pointer, secret }) => {
       const finding =
-        secret === null ? 'holds what looks like a secret' : `holds the value of your secret ${secret}`;
+        secret === null ? 'holds what looks like a secret' : `holds the value of the secret ${secret}`;
       return { pointer, code: 'literal_secret', message: `${finding}: ${advice}` };
     }),
     'An item must not contain secrets, and this one does.',

@@ -4,13 +4,13 @@ import { v7 as uuidv7 } from 'uuid';
 import { MarketplaceItem, type ItemKind, type RequiredAgent } from '../../db/entities/marketplace-item.ts';
 import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../auth/actor.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
 import { conflict, forbidden } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { readSecrets } from '../secrets/service.ts';
 import { contentDigest } from './content.ts';
 import { showVersion, versionsOf } from './items.ts';
-import { literalsIn, ownSecrets } from './literals.ts';
+import { literalsIn, ownSecrets, type OwnSecret } from './literals.ts';
 import { refuseLiterals, snapshotAgent, snapshotWorkflow, type Snapshot } from './snapshot.ts';
 
 /**
@@ -30,6 +30,27 @@ export interface Submission {
 }
 
 /**
+ * What must not be in the item: the actor's secrets, and those of the team that owns what is published. Of a
+ * team that the actor is not in, a refusal would tell what its secrets are.
+ */
+async function secretsFor(
+  em: EntityManager,
+  encryption: Encryption,
+  actor: Actor,
+  { kind, ref_id }: Submission,
+): Promise<OwnSecret[]> {
+  const [object] = await em.execute<{ team_id: string | null }[]>(
+    `select team_id from ${kind === 'agent' ? 'agent' : 'workflow'} where id = ?`,
+    [ref_id],
+  );
+  const team = object?.team_id ?? null;
+  const isMember = team !== null && (isAdmin(actor) || actor.teams?.some(({ id }) => id === team) === true);
+  const holders = isMember ? [actor.id, team] : [actor.id];
+  const secrets = await Promise.all(holders.map((holder) => readSecrets(em, encryption, holder)));
+  return ownSecrets(secrets.flat());
+}
+
+/**
  * Rejected versions, and all versions of a withdrawn item, may be submitted again. @param keeps any other
  * stays as it is; else it is a 409
  */
@@ -40,7 +61,7 @@ export async function submitItem(
   given: Submission,
   { keeps = false } = {},
 ): Promise<MarketplaceItem> {
-  const own = ownSecrets(await readSecrets(em, encryption, actor.id));
+  const own = await secretsFor(em, encryption, actor, given);
   const { name, summary, description, categories, tags, license } = given;
   refuseLiterals(
     literalsIn({ name, summary, description, categories, tags, license }, own, { byKey: false }),

@@ -55,10 +55,18 @@ export class YamlError extends Error {
   }
 }
 
+interface YamlLimits {
+  characters: number;
+  lexemes: number;
+}
+
 /** @throws YamlError at the first mistake */
-export function readYaml(text: string): YamlText {
-  if (text.length > MAX_YAML_CHARACTERS)
-    throw new YamlError('yaml_too_large', `YAML may have at most ${MAX_YAML_CHARACTERS} characters`, START);
+export function readYaml(
+  text: string,
+  limits: YamlLimits = { characters: MAX_YAML_CHARACTERS, lexemes: MAX_YAML_LEXEMES },
+): YamlText {
+  if (text.length > limits.characters)
+    throw new YamlError('yaml_too_large', `YAML may have at most ${limits.characters} characters`, START);
   // A value may say NUL by its escape; the text itself is kept, and PostgreSQL keeps no NUL.
   if (text.includes('\0') || !text.isWellFormed())
     throw new YamlError('malformed_yaml', 'the text has a NUL character or an unpaired surrogate', START);
@@ -67,7 +75,7 @@ export function readYaml(text: string): YamlText {
     const { line, col } = lines.linePos(Math.min(offset, text.length));
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const document = compose(text, lines, placeAt);
+  const document = compose(text, limits.lexemes, lines, placeAt);
   const { contents } = document;
   if (contents === null) throw new YamlError('malformed_yaml', 'the text is empty', START);
   const copied = copiedBy(document);
@@ -78,7 +86,12 @@ export function readYaml(text: string): YamlText {
 const STOP = new Error('the text has a mistake');
 const START: Place = { line: 1, column: 1 };
 
-function compose(text: string, lines: LineCounter, placeAt: (offset: number) => Place): Document.Parsed {
+function compose(
+  text: string,
+  maxLexemes: number,
+  lines: LineCounter,
+  placeAt: (offset: number) => Place,
+): Document.Parsed {
   const composer = new Composer({
     version: '1.2',
     schema: 'core',
@@ -97,7 +110,11 @@ function compose(text: string, lines: LineCounter, placeAt: (offset: number) => 
   });
   const found: Document.Parsed[] = [];
   try {
-    for (const token of tokensOf(text, lines, placeAt)) found.push(...composer.next(token));
+    for (const token of tokensOf(text, maxLexemes, lines, placeAt)) {
+      // What the parser could not place, the composer would leave out.
+      if (token.type === 'error') throw errorOf(token.message, placeAt(token.offset));
+      found.push(...composer.next(token));
+    }
     found.push(...composer.end(true, text.length));
   } catch (error) {
     if (mistake) throw errorOf(mistake.message, placeAt(startOf(mistake.source)));
@@ -120,6 +137,7 @@ const MAX_OPEN = MAX_YAML_DEPTH + 2;
 
 function* tokensOf(
   text: string,
+  maxLexemes: number,
   lines: LineCounter,
   placeAt: (offset: number) => Place,
 ): Generator<CST.Token> {
@@ -128,12 +146,8 @@ function* tokensOf(
   let lexemes = 0;
   for (const lexeme of new Lexer().lex(text)) {
     lexemes += 1;
-    if (lexemes > MAX_YAML_LEXEMES)
-      throw new YamlError(
-        'yaml_too_large',
-        `YAML may have at most ${MAX_YAML_LEXEMES} words and marks`,
-        START,
-      );
+    if (lexemes > maxLexemes)
+      throw new YamlError('yaml_too_large', `YAML may have at most ${maxLexemes} words and marks`, START);
     yield* parser.next(lexeme);
     if (parser.stack.length > MAX_OPEN) throw tooDeep(placeAt(parser.offset));
   }
