@@ -3512,10 +3512,24 @@ export type WebhookFields = {
   /** Why the platform disabled the webhook: its URL answered 410, or deliveries kept failing. */
   disabled_reason: ('gone' | 'failing') | null;
   disabled_at: string | null;
+  /**
+   * When the first of the attempts failed that have failed in a row; null if the last
+   * succeeded.
+   */
+  failing_since: string | null;
+  /** Why the last attempt failed; null if it succeeded. */
+  last_error: string | null;
+  /** Deliveries that wait to be sent; 100 also stands for more. */
+  pending: number;
   /** After a rotation: requests are signed with the former secret too until then. */
   former_secret_until: string | null;
   created_at: string;
   updated_at: string;
+  /** Types that match none of Cadenza's own events, such as a name with a typing mistake. */
+  warnings: {
+    pointer: string;
+    message: string;
+  }[];
 };
 export type WebhookResource = {
   kind: 'webhook';

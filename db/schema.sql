@@ -712,6 +712,8 @@ create table delivery_target (
   updated_at timestamp with time zone not null default clock_timestamp(),
   team_id uuid,
   holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
+  failing_since timestamp with time zone,
+  last_error text,
   constraint delivery_target_pkey PRIMARY KEY (id),
   constraint delivery_target_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint delivery_target_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,

@@ -2,6 +2,7 @@
 import { buildRouteMap } from '@stricli/core';
 
 import type { Delivery, NewWebhook, UpdateWebhookRequest } from '../../client/index.ts';
+import { sayWarnings } from '../core/agents.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { webhookView } from '../core/event-views.ts';
@@ -60,10 +61,9 @@ const create = command({
   run: async (cli, { types, description, team }, url) => {
     const held = await ofTeam(cli, team);
     const body = { url, types: types?.split(',') ?? null, description: description ?? null, ...held };
-    await cli.out.record(
-      await cli.client.call('createWebhook', { body, signal: cli.signal }),
-      newWebhookView,
-    );
+    const created = await cli.client.call('createWebhook', { body, signal: cli.signal });
+    sayWarnings(cli, created);
+    await cli.out.record(created, newWebhookView);
   },
 });
 

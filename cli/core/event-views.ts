@@ -7,6 +7,11 @@ export const webhookView: View<Webhook> = {
   columns: [
     ['id', ({ id }) => id],
     ['active', ({ active, disabled_reason: reason }) => (active ? 'yes' : `no ${reason ?? ''}`)],
+    [
+      'failing',
+      ({ failing_since: since, pending, last_error: error }) =>
+        since && `since ${ago(since)}, ${pending} wait: ${oneLine(error ?? '')}`,
+    ],
     ['types', ({ types }) => (types.length === 0 ? 'all' : types)],
     ['url', ({ url }) => url],
   ],

@@ -109,6 +109,7 @@ import { Migration202611300656WaitingPrograms } from './202611300656-waiting-pro
 import { Migration202611300910RunRoom } from './202611300910-run-room.ts';
 import { Migration202611300840FormerWebhookSecrets } from './202611300840-former-webhook-secrets.ts';
 import { Migration202611300850GroupsToFollow } from './202611300850-groups-to-follow.ts';
+import { Migration202611300940FailingWebhooks } from './202611300940-failing-webhooks.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -218,6 +219,7 @@ export const migrations = [
   { name: '202611300840-former-webhook-secrets', class: Migration202611300840FormerWebhookSecrets },
   { name: '202611300910-run-room', class: Migration202611300910RunRoom },
   { name: '202611300850-groups-to-follow', class: Migration202611300850GroupsToFollow },
+  { name: '202611300940-failing-webhooks', class: Migration202611300940FailingWebhooks },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -1,5 +1,6 @@
 import { canonicalJson } from '../../contracts/canonical-json.ts';
-import { invalid } from '../errors.ts';
+import { invalid, type FieldError } from '../errors.ts';
+import { typeWarnings } from '../events/type-warnings.ts';
 import { checkQuota } from '../quotas/check.ts';
 import { resolveSecret } from '../secrets/service.ts';
 import {
@@ -57,6 +58,13 @@ export const webhookApplier: Applier<WebhookResource, Webhook> = {
     const secret = (await valueOf(context, resource)) ?? undefined;
     const changes = { url, types, description, active, secret };
     if (await updateWebhook(context.em, context.encryption, webhook, changes)) context.due.add(webhook.id);
+  },
+  warnings(_context, applied) {
+    const found = applied.map(({ id, resource }): [string, FieldError[]] => [
+      id,
+      typeWarnings(resource.types).map((warning) => ({ ...warning, code: 'unknown_event_type' })),
+    ]);
+    return Promise.resolve(new Map(found));
   },
   async archive(context, webhook) {
     context.checkUnlimited();

@@ -225,9 +225,19 @@ async function record(
     `update delivery_target
         set failures = ?, leased_until = null, due_at = clock_timestamp() + ? * interval '1 millisecond',
             active = active and ?, disabled_reason = coalesce(?, disabled_reason),
-            disabled_at = case when ? then disabled_at else clock_timestamp() end
+            disabled_at = case when ? then disabled_at else clock_timestamp() end,
+            failing_since = case when ? then coalesce(failing_since, clock_timestamp()) end, last_error = ?
       where id = ?`,
-    [failures, retries ? pause : 0, reason === null, reason, reason === null, target.id],
+    [
+      failures,
+      retries ? pause : 0,
+      reason === null,
+      reason,
+      reason === null,
+      outcome.error !== null,
+      outcome.error,
+      target.id,
+    ],
   );
 }
 

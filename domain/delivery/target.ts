@@ -84,7 +84,7 @@ export async function updateTarget(
   );
   const [row] = await em.execute<{ due: boolean }[]>(
     `update delivery_target t
-        set disabled_reason = null, disabled_at = null, failures = 0,
+        set disabled_reason = null, disabled_at = null, failures = 0, failing_since = null, last_error = null,
             due_at = case when exists (select 1 from delivery d
                                         where d.target_id = t.id and d.status = 'pending')
                           then clock_timestamp() end

@@ -137,7 +137,7 @@ export const PLACES_OF_CONNECTIONS: readonly TextPlace[] = [
     kind: 'delivery_targets',
     table: 'delivery_target',
     key: ID,
-    texts: { disabled_reason: 'text' },
+    texts: { disabled_reason: 'text', last_error: 'text' },
     fixed: { configuration: ['url', 'config', 'types'] },
   },
   { kind: 'access_tokens', table: 'access_token', key: ID, ...NAME },

@@ -10,6 +10,7 @@ import { listedBy, mayChange, type HolderFilter } from '../auth/ownership.ts';
 import { enqueue, enqueueAgain, findDelivery, type DeliveryRow } from '../delivery/outbox.ts';
 import { addTarget, removeTarget, updateTarget, type DisabledReason } from '../delivery/target.ts';
 import { conflict, notFound } from '../errors.ts';
+import { WEBHOOK_TEST_TYPE } from '../events/type-warnings.ts';
 import { opened, type Encryption } from '../secrets/encryption.ts';
 import { secretContext, WEBHOOK_KIND, webhookMessage } from './kind.ts';
 import { newSecret } from './signature.ts';
@@ -24,18 +25,28 @@ export interface Webhook {
   active: boolean;
   disabled_reason: DisabledReason | null;
   disabled_at: Date | null;
+  /** The first of the attempts that have failed in a row; null if the last one succeeded. */
+  failing_since: Date | null;
+  /** Why the last attempt failed. */
+  last_error: string | null;
+  /** Deliveries that wait, counted up to `MAX_COUNTED`. */
+  pending: number;
   /** Until then requests are signed with the former secret too; null: with one secret. */
   former_secret_until: Date | null;
   created_at: Date;
   updated_at: Date;
 }
 
+/** More are not counted: a list counts for each of its webhooks. */
+const MAX_COUNTED = 100;
 const COLUMNS = `t.id, t.owner_id, t.team_id, t.url, to_json(t.types) as types,
-  w.description, t.active, t.disabled_reason, t.disabled_at,
+  w.description, t.active, t.disabled_reason, t.disabled_at, t.failing_since, t.last_error,
+  (select count(*)::int
+     from (select from delivery d
+            where d.target_id = t.id and d.status = 'pending' limit ${MAX_COUNTED}) as waiting) as pending,
   case when w.former_secret_until > clock_timestamp() then w.former_secret_until end as former_secret_until,
   t.created_at, t.updated_at`;
 const FROM = 'webhook w join delivery_target t on t.id = w.id';
-const TEST_EVENT_TYPE = 'io.cadenza.webhook.test.v1';
 
 export interface NewWebhook {
   url: string;
@@ -224,7 +235,7 @@ export async function sendTest(
     specversion: '1.0',
     id: uuidv7(),
     source: `${baseUrl}/webhooks/${webhook.id}`,
-    type: TEST_EVENT_TYPE,
+    type: WEBHOOK_TEST_TYPE,
     time: new Date().toISOString(),
     datacontenttype: 'application/json',
     data: { message: 'This is a test.', webhook_id: webhook.id, sent_by: actor.id },

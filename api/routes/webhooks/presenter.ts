@@ -5,6 +5,7 @@
 import * as z from 'zod';
 
 import type { ListedDelivery } from '../../../domain/delivery/outbox.ts';
+import { typeWarnings } from '../../../domain/events/type-warnings.ts';
 import type { Webhook } from '../../../domain/webhooks/service.ts';
 import { personName } from '../../person-names.ts';
 import { timestamp, uuid } from '../../schemas.ts';
@@ -27,11 +28,23 @@ export const webhookRecord = z
       description: 'Why the platform disabled the webhook: its URL answered 410, or deliveries kept failing.',
     }),
     disabled_at: timestamp.nullable(),
+    failing_since: timestamp.nullable().meta({
+      description:
+        'When the first of the attempts failed that have failed in a row; null if the last succeeded.',
+    }),
+    last_error: z
+      .string()
+      .nullable()
+      .meta({ description: 'Why the last attempt failed; null if it succeeded.' }),
+    pending: z.int().meta({ description: 'Deliveries that wait to be sent; 100 also stands for more.' }),
     former_secret_until: timestamp.nullable().meta({
       description: 'After a rotation: requests are signed with the former secret too until then.',
     }),
     created_at: timestamp,
     updated_at: timestamp,
+    warnings: z.array(z.object({ pointer: z.string(), message: z.string() })).meta({
+      description: "Types that match none of Cadenza's own events, such as a name with a typing mistake.",
+    }),
   })
   .meta({ id: 'Webhook' });
 
@@ -75,7 +88,8 @@ export const deliveryDetail = deliveryRecord
   .meta({ id: 'DeliveryDetail', variantOf: 'Delivery' });
 
 export function presentWebhook(webhook: Webhook): z.input<typeof webhookRecord> {
-  const { id, owner_id, team_id, url, types, description, active, disabled_reason } = webhook;
+  const { id, owner_id, team_id, url, types, description, active, disabled_reason, last_error, pending } =
+    webhook;
   return {
     id,
     owner_id,
@@ -86,9 +100,13 @@ export function presentWebhook(webhook: Webhook): z.input<typeof webhookRecord> 
     active,
     disabled_reason,
     disabled_at: optionalTime(webhook.disabled_at),
+    failing_since: optionalTime(webhook.failing_since),
+    last_error,
+    pending,
     former_secret_until: optionalTime(webhook.former_secret_until),
     created_at: time(webhook.created_at),
     updated_at: time(webhook.updated_at),
+    warnings: typeWarnings(types),
   };
 }
 

@@ -118,6 +118,10 @@ test('a webhook is created, read, changed, listed and deleted, and its secret is
     active: true,
     disabled_reason: null,
     disabled_at: null,
+    failing_since: null,
+    last_error: null,
+    pending: 0,
+    warnings: [],
     former_secret_until: null,
     created_at: expect.any(String),
     updated_at: expect.any(String),
@@ -535,7 +539,11 @@ test('deliveries are given up after 24 hours, disable the webhook, and can be re
     () => builder.get(`/webhooks/${id}`),
     ({ body }) => body.active === false,
   );
-  expect((await builder.get(`/webhooks/${id}`)).body.disabled_reason).toBe('failing');
+  expect((await builder.get(`/webhooks/${id}`)).body).toMatchObject({
+    disabled_reason: 'failing',
+    last_error: 'answered 500',
+    pending: 1,
+  });
   const rows = await deliveries(id);
   expect(rows.map(({ status }) => status)).toEqual(['pending', 'failed', 'failed']);
   expect((await builder.post(`/webhooks/${id}/deliveries/${rows[1].id}/redeliver`)).body.code).toBe(
@@ -546,6 +554,8 @@ test('deliveries are given up after 24 hours, disable the webhook, and can be re
   expect((await builder.patch(`/webhooks/${id}`, { active: true })).body).toMatchObject({
     active: true,
     disabled_reason: null,
+    failing_since: null,
+    last_error: null,
   });
   expect(
     (
@@ -573,6 +583,47 @@ test('deliveries are given up after 24 hours, disable the webhook, and can be re
   expect((await builder.post(`/webhooks/${id}/deliveries/${missing}/redeliver`)).status).toBe(404);
 });
 const settled2 = (rows: any[]): boolean => rows.every(({ status }) => status !== 'pending');
+
+test('a webhook says since when it fails, why, and how many deliveries wait', async () => {
+  let status = 503;
+  const server = await receiver(() => status);
+  const { id } = await subscribe(server.url, { types: ['none'] });
+  const state = async (): Promise<any> => (await builder.get(`/webhooks/${id}`)).body;
+  for (let n = 0; n < 2; n++) await builder.post(`/webhooks/${id}/test`);
+  const failing = await until(state, ({ last_error: error }) => error === 'answered 503');
+  expect(failing).toMatchObject({ active: true, pending: 2, failing_since: expect.any(String) });
+  status = 500;
+  const later = await until(state, ({ last_error: error }) => error === 'answered 500');
+  expect(later.failing_since).toBe(failing.failing_since);
+  expect((await builder.get('/webhooks')).body).toMatchObject([{ id, failing_since: later.failing_since }]);
+  status = 200;
+  const well = await until(state, ({ pending }) => pending === 0);
+  expect(well).toMatchObject({ failing_since: null, last_error: null });
+});
+
+test('at most 100 waiting deliveries of a webhook are counted', async () => {
+  const { id } = await subscribe('https://receiver.example/hook');
+  await platform.orm.em.fork().execute(
+    `insert into delivery (id, target_id, ord, message_id, type, content_type, body, expires_at)
+     select gen_random_uuid(), ?, -n, n::text, 'x', 'x', '', clock_timestamp()
+       from generate_series(1, 150) n`,
+    [id],
+  );
+  expect((await builder.get('/webhooks')).body).toMatchObject([{ id, pending: 100 }]);
+});
+
+test('event types that match none of our events are warned of, and others are not', async () => {
+  const types = ['io.cadenza.hitll', '*.completd.v1', 'com.example.order', 'io.cadenza', '*.v1', '*task*'];
+  const { id, warnings } = await subscribe('https://receiver.example/hook', { types });
+  const others = "matches none of Cadenza's own events (only events that workflows emit can match)";
+  expect(warnings).toEqual([
+    { pointer: '/types/0', message: `${others}, did you mean "io.cadenza.hitl"?` },
+    { pointer: '/types/1', message: others },
+    { pointer: '/types/2', message: others },
+  ]);
+  const right = await builder.patch(`/webhooks/${id}`, { types: ['io.cadenza.hitl', '*.webhook.test.v1'] });
+  expect(right.body.warnings).toEqual([]);
+});
 
 test('creating or changing a webhook refuses literal private addresses, as deliveries do', async () => {
   const { id } = await subscribe('https://public.example');

@@ -101,11 +101,22 @@ function stateOf({ active, disabled_reason: reason }: Webhook): string {
 }
 
 function State({ webhook }: { webhook: Webhook }) {
-  const { former_secret_until: until } = webhook;
-  if (until === null) return <>{stateOf(webhook)}</>;
+  const { former_secret_until: until, failing_since: failing, last_error: error } = webhook;
+  const { pending, warnings } = webhook;
   return (
     <>
-      {stateOf(webhook)}, {rotateWords.rotating} <When at={until} />
+      {stateOf(webhook)}
+      {failing !== null && (
+        <>
+          , <b>{words.failingSince}</b> <When at={failing} />: {words.failure(error ?? '', pending)}
+        </>
+      )}
+      {until !== null && (
+        <>
+          , {rotateWords.rotating} <When at={until} />
+        </>
+      )}
+      {warnings.map(({ message }) => `; ${message}`)}
     </>
   );
 }

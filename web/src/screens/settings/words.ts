@@ -106,6 +106,8 @@ export const words = {
   active: 'active',
   inactive: 'off',
   reasons: { gone: 'off: its address is gone', failing: 'off: deliveries kept failing' },
+  failingSince: 'failing since',
+  failure: (error: string, waiting: number) => `${error}; ${waiting} wait`,
   turnOn: 'Turn on',
   turnOff: 'Turn off',
   test: 'Send a test',
