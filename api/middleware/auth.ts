@@ -284,7 +284,7 @@ export function sameSecret(left: string, right: string): boolean {
 export function workerOf(ctx: Context): WorkerCaller {
   const worker: WorkerCaller | undefined = ctx.state['worker'];
   const { id, username } = ctx.state['actor'];
-  return worker ?? { holder: `user:${id}`, name: username, agentIds: null };
+  return worker ?? { holder: `user:${id}`, name: username, agentIds: null, otherKinds: new Set() };
 }
 
 /** The claims of an identified caller; a browser's session has the same ones. */

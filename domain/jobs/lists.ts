@@ -1,6 +1,8 @@
 /** Jobs of an agent, and the state of its queues, for those who may change the agent. */
+import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Conditions, isOneOf, type KeysetPage } from '../../db/sql.ts';
+import { conflict } from '../errors.ts';
 import { JOB_COLUMNS, JOB_OUTCOMES, type JobOutcome, type JobRow, type JobStatus } from './job.ts';
 
 export interface JobFilter {
@@ -71,4 +73,19 @@ export async function queueState(em: EntityManager, agentId: string): Promise<Qu
     [agentId],
   );
   return { waiting: 0, leased: 0, oldest_waiting_at: null, ...row, workers };
+}
+
+/** Jobs that wait are still handed out when their agent has become one of another kind. @throws 409 */
+export async function checkHasJobs(em: EntityManager, agentId: string): Promise<void> {
+  const open = `j.agent_id = a.id and j.kind = 'worker' and j.finished_at is null`;
+  const [agent] = await em.execute<(Parameters<typeof agentKind>[0] & { has_jobs: boolean })[]>(
+    `select a.type, a.execution_type, a.configuration,
+            exists (select from job j where ${open} and j.holder is null)
+              or exists (select from job j where ${open} and j.holder is not null) as has_jobs
+       from agent a where a.id = ?`,
+    [agentId],
+  );
+  if (agent === undefined || agent.has_jobs || agentKind(agent) === 'edge') return;
+  const detail = `Only agents of kind edge have jobs for workers; this one is of kind ${agentKind(agent)}.`;
+  throw conflict('no_jobs', detail);
 }

@@ -35,6 +35,8 @@ export interface WorkerCaller {
   name: string;
   /** Null for a person: the agent's row decides. */
   agentIds: ReadonlySet<string> | null;
+  /** Of these agents, those that were not of kind edge when the token was read. */
+  otherKinds: ReadonlySet<string>;
 }
 
 /**
@@ -138,15 +140,17 @@ const SERVES = `join worker_token_agent s on s.token_id = t.id
 
 /** Null for a token that is unknown, expired or revoked. */
 export async function findWorker(em: EntityManager, token: string): Promise<WorkerCaller | null> {
-  const rows = await em.execute<{ id: string; name: string; agent_id: string }[]>(
-    `select t.id, t.name, a.id as agent_id from worker_token t ${SERVES}
+  const rows = await em.execute<{ id: string; name: string; agent_id: string; is_edge: boolean }[]>(
+    `select t.id, t.name, a.id as agent_id, coalesce(a.execution_type, a.type) = 'edge' as is_edge
+       from worker_token t ${SERVES}
       where t.secret_hash = ? and t.expires_at > clock_timestamp()`,
     [hashSecret(token)],
   );
   const [first] = rows;
   if (!first) return null;
   const agentIds = new Set(rows.map(({ agent_id }) => agent_id));
-  return { holder: `token:${first.id}`, name: first.name, agentIds };
+  const otherKinds = new Set(rows.flatMap(({ agent_id, is_edge }) => (is_edge ? [] : [agent_id])));
+  return { holder: `token:${first.id}`, name: first.name, agentIds, otherKinds };
 }
 
 /** Of a caller with a token. */

@@ -1,10 +1,12 @@
 /** Jobs of external workers: docs/external-workers.md. */
 import * as z from 'zod';
 
+import { agentKind } from '../../../contracts/agent-configuration.ts';
+import type { Agent } from '../../../db/entities/agent.ts';
 import { forbidden, notFound } from '../../../domain/errors.ts';
 import { addJobFile, fileOfJob } from '../../../domain/jobs/files.ts';
 import { JOB_STATUSES, type JobRow } from '../../../domain/jobs/job.ts';
-import { listJobs, queueState } from '../../../domain/jobs/lists.ts';
+import { checkHasJobs, listJobs, queueState } from '../../../domain/jobs/lists.ts';
 import { checkHeld, checkOutput, completeJob, failJob, getJob, keepJob } from '../../../domain/jobs/work.ts';
 import { getAgent } from '../../../domain/registry/agent-service.ts';
 import { mayChangeAgent } from '../../../domain/registry/agent-policy.ts';
@@ -99,10 +101,11 @@ function ownerEndpoints(): Endpoint[] {
 }
 
 /** @throws 404, 403 unless the caller may change the agent */
-async function checkOwn(c: EndpointContext<{ id: string }>): Promise<void> {
+async function checkOwn(c: EndpointContext<{ id: string }>): Promise<Agent> {
   const agent = await getAgent(c.em, c.actor, c.params.id);
   if (!mayChangeAgent(c.actor, agent))
     throw forbidden('Only the owner and admins may see the jobs of this agent.');
+  return agent;
 }
 
 function workerEndpoints(deps: AppDeps): Endpoint[] {
@@ -116,7 +119,8 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Take jobs of an agent, oldest first; waits for one',
       description:
         'For a token of an external worker, or for those who may change the agent. The caller holds a job ' +
-        'until `lease_expires_at`; after that the next caller gets it.',
+        'until `lease_expires_at`; after that the next caller gets it. 409 `no_jobs`: the agent is of another ' +
+        'kind than edge.',
       tags,
       role: 'builder',
       workerToken: 'kept',
@@ -125,11 +129,17 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       transaction: false,
       idempotent: false,
       responses: { 200: z.array(polledJob) },
-      errors: [429],
+      errors: [409, 429],
       handler: async (c) => {
         const worker = workerOf(c.ctx);
-        if (worker.agentIds === null) await checkOwn(c);
-        else if (!worker.agentIds.has(c.params.id)) throw notFound('agent');
+        const { id } = c.params;
+        const isEdge =
+          worker.agentIds === null
+            ? agentKind(await checkOwn(c)) === 'edge'
+            : !worker.otherKinds.has(id.toLowerCase());
+        if (worker.agentIds?.has(id) === false) throw notFound('agent');
+        // Usually nothing is read for a poll that finds nothing.
+        if (!isEdge) await checkHasJobs(c.em, id);
         return { status: 200, body: await pollJobs(deps, c, worker) };
       },
     }),

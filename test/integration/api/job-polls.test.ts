@@ -206,6 +206,25 @@ test("a token serves as long as its maker's role, and gives its name to its work
   await until(ask, (status) => status === 200);
 });
 
+test('an agent without jobs refuses polls of owner and token until it is of kind edge', async () => {
+  const client = await app.as('builder');
+  const other = await registeredAgent(client, { name: 'other', execution_type: 'api' });
+  const path = `/agents/${other.id}/jobs/poll`;
+  const { body } = await client.post(`/agents/${other.id}/worker-tokens`, { name: 'arm' });
+  const worker = createClient(app.url, body.token);
+  for (const caller of [client, worker]) {
+    const refused = await caller.post(path, { wait_seconds: 60 });
+    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+      409,
+      'no_jobs',
+      'Only agents of kind edge have jobs for workers; this one is of kind api.',
+    ]);
+  }
+  expect((await client.patch(`/agents/${other.id}`, { execution_type: 'edge' })).status).toBe(200);
+  for (const caller of [client, worker])
+    expect((await caller.post(path, { wait_seconds: 0 })).body).toEqual([]);
+});
+
 test('a job whose task was cancelled before it knew of the job is done by nobody', async () => {
   await addJob('left', 'left', 2);
   const [job] = await poll({ queue: 'left', waitMs: 5_000 });
