@@ -138,3 +138,12 @@ function codePoints(value: string): number {
   }
   return count;
 }
+
+/**
+ * The `source` of events, which CloudEvents has as a URI-reference. Of what RFC 3986 does not allow, letters
+ * beyond ASCII are taken, because senders have them.
+ */
+export const eventSource = text({ min: 1, max: 2_000 }).regex(
+  /^(?:[!#$&-;=?-[\]_a-z~\u00a1-\uffff]|%[0-9A-Fa-f]{2})*$/,
+  'must be a URI-reference such as https://shop.example/orders or /sensors/1: a blank is %20',
+);

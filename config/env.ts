@@ -39,7 +39,7 @@ const schema = z.object({
   HOST: z.string().default('127.0.0.1'),
   BASE_URL: webUrl().optional(),
   DATA_DIR: dataFolder().default('.cadenza'),
-  NODE_ENV: z.string().optional(),
+  NODE_ENV: z.enum(['development', 'production', 'test']).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 
   DATABASE_URL: postgresUrl().optional(),

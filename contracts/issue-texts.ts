@@ -105,7 +105,7 @@ function expectation(issue: Issue, given: Given): string {
     case 'invalid_union':
       return unionText(issue, given);
     case 'invalid_key':
-      return 'has a name that is not allowed';
+      return `has a name that is not allowed: a name ${issue.issues[0]?.message ?? 'is not valid'}`;
     default:
       return 'is not valid';
   }

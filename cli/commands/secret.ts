@@ -45,6 +45,7 @@ const list = command({
 
 const set = command({
   brief: 'Store a secret; the value is asked for, or read from standard input',
+  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: { stdin: flag('Read the value from standard input'), team: TEAM },
   arguments: [NAME],
   run: async (cli, { stdin, team }, name) => {
@@ -61,6 +62,7 @@ const set = command({
 
 const remove = command({
   brief: 'Delete a secret; agents that refer to it will fail',
+  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: { yes: flag('Do not ask'), team: TEAM },
   arguments: [NAME],
   hasData: false,

@@ -133,6 +133,7 @@ const members = command({
 
 const add = command({
   brief: 'Add a member to a team, or change their role in it; for its admins',
+  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: { role: choice('Role in the team (default viewer)', ROLES) },
   arguments: [TEAM, PERSON],
   run: async (cli, { role = 'viewer' }, team, person) => {
@@ -171,6 +172,7 @@ const groups = command({
 
 const addGroup = command({
   brief: 'Give everybody in a group a role in a team; for its admins',
+  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: { role: choice('Role in the team (default viewer)', ROLES) },
   arguments: [TEAM, GROUP],
   run: async (cli, { role = 'viewer' }, team, group) => {

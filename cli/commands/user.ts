@@ -93,7 +93,9 @@ const withdrawInvitation = command({
 
 const create = command({
   brief: 'Create a user; the password is asked for, or read from standard input',
-  details: 'With --invite the person chooses the password, by a link in a mail: see cadenza user invite.',
+  details:
+    'With --invite the person chooses the password, by a link in a mail: see cadenza user invite. ' +
+    'Needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: {
     email: text('E-mail address; required', 'ADDRESS'),
     name: text('Display name', 'TEXT'),
@@ -139,7 +141,9 @@ const status = (value: 'active' | 'disabled', brief: string) =>
 
 const update = command({
   brief: 'Change a user; for admins',
-  details: 'Roles and groups replace all others. A new password ends all sessions of the user.',
+  details:
+    'Roles and groups replace all others. A new password ends all sessions of the user. All but the name ' +
+    'needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: {
     username: text('New username', 'NAME'),
     email: text('E-mail address', 'ADDRESS'),

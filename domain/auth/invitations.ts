@@ -23,6 +23,10 @@ interface Invitation {
 }
 
 const DAY_MS = 86_400_000;
+const ASKS_FOR_ANOTHER = 'This user has a password, and asks for another one on the log-in page.';
+const NEEDS_ANOTHER =
+  'This user has a password. Without a mail server an admin sets another one: PATCH /users/{id} with ' +
+  '`password`.';
 
 /**
  * Mails a locked user the link of an invitation, or returns the link if no mails can be sent. Ends an earlier
@@ -62,8 +66,7 @@ export async function withdrawInvitation(em: EntityManager, user: UserAccount): 
 function checkMayBeInvited(user: UserAccount, hasMail: boolean): void {
   if (user.erased_at) throw conflict('erased', 'The data of this user was erased: create a new account.');
   if (user.status !== 'active') throw conflict('account_disabled', 'Enable this user first.');
-  if (user.password_hash !== null)
-    throw conflict('has_password', 'This user has a password, and asks for another one on the log-in page.');
+  if (user.password_hash !== null) throw conflict('has_password', hasMail ? ASKS_FOR_ANOTHER : NEEDS_ANOTHER);
   if (user.issuer_id !== null)
     throw conflict('single_sign_on', 'An issuer made this account: its person logs in there.');
   if (hasMail && !isReachable(user.email))

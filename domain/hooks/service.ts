@@ -231,7 +231,7 @@ async function checkFields(
     const message =
       value === null
         ? `names no secret of the ${whose}: store it with PUT /secrets/${name}`
-        : secretProblem(fields.scheme, value);
+        : problemOf(fields.scheme, name, value);
     if (message !== null) throw invalid([{ pointer: `/${key}`, code: 'invalid_secret', message }]);
   }
   const own = hookAddress(baseUrl, hook.id);
@@ -250,3 +250,8 @@ async function checkFields(
 
 /** What decides who sends which events. */
 const SENDING = ['source', 'scheme', 'secret', 'former_secret'] as const;
+
+function problemOf(scheme: HookFields['scheme'], name: string, value: string): string | null {
+  const problem = secretProblem(scheme, value);
+  return problem === null ? null : `the value of ${name} ${problem}`;
+}

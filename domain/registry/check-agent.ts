@@ -25,7 +25,7 @@ export interface CheckDeps {
   secret: (ownerId: string, name: string) => Promise<string | null>;
 }
 
-/** @throws 429 if the agent was checked a moment ago */
+/** @throws 429 if the agent was checked less than `PAUSE_SECONDS` ago */
 export async function checkAgent(
   deps: CheckDeps,
   agent: { id: string; holder_id: string },
@@ -40,9 +40,14 @@ export async function checkAgent(
     [new Date().toISOString(), agent.id],
   );
   if (begun === undefined)
-    throw new AppError('too_many_requests', 'checked_just_now', 'The agent was checked a moment ago.', {
-      headers: { 'Retry-After': String(PAUSE_SECONDS) },
-    });
+    throw new AppError(
+      'too_many_requests',
+      'checked_just_now',
+      `The agent was checked less than ${PAUSE_SECONDS} seconds ago.`,
+      {
+        headers: { 'Retry-After': String(PAUSE_SECONDS) },
+      },
+    );
   const startedAt = performance.now();
   const outcome = await tryAgent(deps, agent);
   const result: LastCheck = {

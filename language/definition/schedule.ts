@@ -9,11 +9,16 @@ import { checkStrategy } from './kinds/listen.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { ScheduleTimes } from '../../contracts/schedules.ts';
 import { checkDuration } from './reusable.ts';
+import { inputFault } from '../schema/form-errors.ts';
+import { violationsWithin } from '../schema/validate-json.ts';
+import type { Problems } from './problems.ts';
 import type { Place } from './scope.ts';
 import { exact } from './shape.ts';
 import { unsupported } from './support.ts';
 
 const SECOND_MS = 1_000;
+/** Of the check of `{}` against the input schema; a schema that takes more is not warned of. */
+const MAX_INPUT_STEPS = 100_000;
 const KINDS = ['every', 'cron', 'after', 'on'] as const;
 
 export const scheduleShape = exact({
@@ -57,6 +62,20 @@ export function checkSchedule(schedule: unknown, checker: Checker): void {
     unsupported(checker, '/schedule', 'schedule.combined');
   if (schedule['on'] === undefined) return;
   checkStrategy(schedule['on'], '/schedule/on', OF_SCHEDULE, checker);
+}
+
+/** By the clock a run starts with the input `{}`. @param schema of the input */
+export function warnOfMissingInput(definition: unknown, schema: unknown, problems: Problems): void {
+  const times = timesOf(definition);
+  if (times === null || times.kind === 'on' || !(isRecord(schema) || typeof schema === 'boolean')) return;
+  const { found, complete } = violationsWithin(schema, {}, MAX_INPUT_STEPS);
+  const [first] = found;
+  if (!complete || first === undefined) return;
+  problems.warning(
+    `/schedule/${times.kind}`,
+    'input_missing',
+    `no run can start: by the clock its input is {}, of which the input schema says: ${inputFault(first)}`,
+  );
 }
 
 function usesExpression(value: unknown): boolean {

@@ -10,7 +10,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { own, Problems, type Problem } from './problems.ts';
 import { functionPlace, withFunctions, withValues, type Resource } from './resources.ts';
 import { checkTimeout } from './reusable.ts';
-import { checkSchedule, scheduleShape } from './schedule.ts';
+import { checkSchedule, scheduleShape, warnOfMissingInput } from './schedule.ts';
 import { exact, reportShape } from './shape.ts';
 import { unsupported } from './support.ts';
 import { warnOfUnreadDecisions } from './unread-decisions.ts';
@@ -82,6 +82,7 @@ export function validateDefinition(definition: unknown, options: ValidationOptio
   if (valid && isRecord(completed)) warnOfUnreadDecisions(completed, problems);
   const runs = isRecord(full) && valid ? withValues(full, checker.rewrites) : full;
   const schema = own(own(own(runs, 'input'), 'schema'), 'document');
+  if (valid) warnOfMissingInput(runs, schema, problems);
   return {
     // Has this type if it is valid, which was checked above.
     definition: asObject(completed) as unknown as Definition,

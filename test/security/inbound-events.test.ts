@@ -229,6 +229,9 @@ test.each<{ scheme: HookScheme; body: object; type: string; eventId: string | nu
     ...(scheme === 'github' ? [] : [call(hook.id, text, signed(scheme, text, { ago: 400 }))]),
     ...(scheme === 'github' ? [] : [call(hook.id, text, signed(scheme, text, { ago: -400 }))]),
   ];
+  const { 'webhook-signature': signature } = headers;
+  if (signature !== undefined)
+    attacks.push(call(hook.id, text, { ...headers, 'webhook-signature': `${signature}=x` }));
   for (const attack of attacks) expect(await refused(attack)).toEqual(unknown);
 
   // Rotation: both keys, then only the new one.
@@ -345,7 +348,15 @@ test('a hook needs a secret of its owner, and takes forms, texts, bytes and chal
   const missing = await createHook('github', { secret: 'NOBODY' });
   expect([missing.status, missing.body.errors[0].pointer]).toEqual([422, '/secret']);
   await owner.put('/secrets/SHORT', { value: 'short' });
-  expect((await createHook('slack', { secret: 'SHORT' })).status).toBe(422);
+  const short = await createHook('slack', { secret: 'SHORT' });
+  expect([short.status, short.body.errors[0]]).toEqual([
+    422,
+    {
+      pointer: '/secret',
+      code: 'invalid_secret',
+      message: 'the value of SHORT has to have at least 16 bytes',
+    },
+  ]);
 
   const { body: hook } = await createHook('slack', { event_type: 'chat', source: 'urn:chat' });
   const challenge = JSON.stringify({ type: 'url_verification', challenge: 'c-1' });

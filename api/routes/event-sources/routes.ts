@@ -23,13 +23,22 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
-import { idParams, newOwner, pageQuery, personOrMe, text, timestamp, uuid } from '../../schemas.ts';
+import {
+  eventSource,
+  idParams,
+  newOwner,
+  pageQuery,
+  personOrMe,
+  text,
+  timestamp,
+  uuid,
+} from '../../schemas.ts';
 
 const tags = ['events'];
 
 /** Of a new event source. */
 export const sourceFields = {
-  source: text({ min: 1, max: 2_000 }).meta({ description: '`source` of the events, as it is sent.' }),
+  source: eventSource.meta({ description: '`source` of the events, as it is sent.' }),
   client_id: uuid.nullish().meta({ description: 'Only this machine client of yours may send it.' }),
   user_id: uuid
     .nullish()

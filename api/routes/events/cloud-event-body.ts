@@ -22,7 +22,7 @@ import {
   type RawBody,
 } from '../../middleware/body.ts';
 import { parseBody } from '../../middleware/guard.ts';
-import { text, writtenInstant } from '../../schemas.ts';
+import { eventSource, text, writtenInstant } from '../../schemas.ts';
 
 export const structured = 'application/cloudevents+json';
 export const batched = 'application/cloudevents-batch+json';
@@ -39,7 +39,7 @@ export const cloudEventSchema = z
   .object({
     specversion: z.literal('1.0'),
     id: text({ min: 1, max: 1_000 }),
-    source: text({ min: 1, max: 2_000 }),
+    source: eventSource,
     type: text({ min: 1, max: 1_000 }),
     subject: text({ min: 1, max: 1_000 }).optional(),
     time: writtenInstant.optional(),

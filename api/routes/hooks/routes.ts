@@ -37,7 +37,16 @@ import {
 } from '../../middleware/body.ts';
 import { byId, readPage } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
-import { idParams, newOwner, pageQuery, personOrMe, text, timestamp, uuid } from '../../schemas.ts';
+import {
+  eventSource,
+  idParams,
+  newOwner,
+  pageQuery,
+  personOrMe,
+  text,
+  timestamp,
+  uuid,
+} from '../../schemas.ts';
 
 const tags = ['inbound webhooks'];
 const DEFAULT_TOLERANCE_SECONDS = 300;
@@ -51,7 +60,6 @@ const secret = z
 const formerSecret = secret
   .nullable()
   .meta({ description: 'Calls that are signed with it are taken too, during a rotation.' });
-const source = text({ min: 1, max: 2_000 });
 const eventType = text({ min: 1, max: 200 });
 const toleranceSeconds = z
   .int()
@@ -91,7 +99,7 @@ export const hookFields = {
   scheme,
   secret,
   former_secret: formerSecret.optional(),
-  source: source.nullish().meta({ description: "Of the events. Default: the webhook's own address." }),
+  source: eventSource.nullish().meta({ description: "Of the events. Default: the webhook's own address." }),
   event_type: eventType.nullish().meta({
     description: 'Of the events. Default: from the call, such as `com.github.pull_request.opened`.',
   }),

@@ -1,7 +1,6 @@
 /** Jobs of external workers: docs/external-workers.md. */
 import * as z from 'zod';
 
-import { agentKind } from '../../../contracts/agent-configuration.ts';
 import type { Agent } from '../../../db/entities/agent.ts';
 import { forbidden, notFound } from '../../../domain/errors.ts';
 import { addJobFile, fileOfJob } from '../../../domain/jobs/files.ts';
@@ -119,8 +118,8 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Take jobs of an agent, oldest first; waits for one',
       description:
         'For a token of an external worker, or for those who may change the agent. The caller holds a job ' +
-        'until `lease_expires_at`; after that the next caller gets it. 409 `no_jobs`: the agent is of another ' +
-        'kind than edge.',
+        'until `lease_expires_at`; after that the next caller gets it. 409 `no_jobs`: the agent is of ' +
+        'another kind than edge.',
       tags,
       role: 'builder',
       workerToken: 'kept',
@@ -135,7 +134,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
         const { id } = c.params;
         const isEdge =
           worker.agentIds === null
-            ? agentKind(await checkOwn(c)) === 'edge'
+            ? (await checkOwn(c)).execution_type === 'edge'
             : !worker.otherKinds.has(id.toLowerCase());
         if (worker.agentIds?.has(id) === false) throw notFound('agent');
         // Usually nothing is read for a poll that finds nothing.

@@ -232,7 +232,8 @@ function memberEndpoints(): Endpoint[] {
         `${MAX_TEAMS_OF_USER} teams. ` +
         'A role below that of a group of theirs is 409 `role_of_group`. ' +
         'A session needs a log-in at most 5 minutes old (401 `login_too_old`). ' +
-        'The last admin of a team stays one, unless an administrator decides otherwise.',
+        'The last admin of a team stays one, unless an administrator decides otherwise. A session needs a ' +
+        'log-in at most 5 minutes old (401 `login_too_old`).',
       tags,
       role: 'viewer',
       clientRole: 'admin',

@@ -67,6 +67,7 @@ export function userEndpoints(deps: Pick<AppDeps, 'env'>): Endpoint[] {
       path: '/users',
       operationId: 'createUser',
       summary: 'Create a user',
+      description: 'A session needs a log-in at most 5 minutes old (401 `login_too_old`).',
       tags: ['users'],
       role: 'admin',
       body: z.object({
@@ -143,7 +144,8 @@ export function userEndpoints(deps: Pick<AppDeps, 'env'>): Endpoint[] {
       summary: 'Update, disable or enable a user, or reset the password',
       description:
         "A disabled user's tokens stop working immediately; a new password ends all sessions. " +
-        "Both permanently delete the user's machine clients.",
+        "Both permanently delete the user's machine clients. For roles, groups, status, password and email " +
+        'a session needs a log-in at most 5 minutes old (401 `login_too_old`).',
       tags: ['users'],
       role: 'admin',
       params: idParams,

@@ -1,5 +1,6 @@
 import { isRecord } from '../../../contracts/is-record.ts';
 import { isLiteralText, MAX_FILTERS, MAX_FILTERS_LENGTH } from '../../../contracts/listening.ts';
+import { closest } from '../../../contracts/suggest.ts';
 import { at, own, quote } from '../problems.ts';
 import type { Checker } from '../checker.ts';
 import { eventStrategy, iterator, readMode, taskBase } from '../common-shapes.ts';
@@ -43,12 +44,17 @@ export function checkStrategy(strategy: unknown, pointer: string, place: Place, 
   }
 }
 
+/** Those of every event but `id`, to which the name of many an extension is similar. */
+const ATTRIBUTES = ['source', 'type', 'subject', 'time', 'data', 'datacontenttype', 'dataschema'];
+const NOT_SUGGESTED = ['id', 'specversion'];
+
 function checkFilter(filter: unknown, pointer: string, place: Place, checker: Checker): void {
   const attributes = own(filter, 'with');
   for (const [key, value] of isRecord(attributes) ? Object.entries(attributes) : []) {
     const where = at(pointer, 'with', key);
     if (!/^[a-z0-9]+$/.test(key))
       checker.problems.error(where, 'not_allowed', `${quote(key)} is no name of an attribute of CloudEvents`);
+    else if (![...ATTRIBUTES, ...NOT_SUGGESTED].includes(key)) warnOfSimilar(key, where, checker);
     checkPattern(value, where, place, checker);
   }
   const correlate = own(filter, 'correlate');
@@ -57,6 +63,14 @@ function checkFilter(filter: unknown, pointer: string, place: Place, checker: Ch
     checker.expression(own(correlation, 'from'), at(pointer, 'correlate', key, 'from'), place);
     checker.text(own(correlation, 'expect'), at(pointer, 'correlate', key, 'expect'), place);
   }
+}
+
+/** The attribute may be an extension, so it is no error. */
+function warnOfSimilar(key: string, pointer: string, checker: Checker): void {
+  const meant = closest(key, ATTRIBUTES);
+  if (meant === undefined) return;
+  const message = `only events with an extension attribute ${quote(key)} fit; did you mean ${quote(meant)}?`;
+  checker.problems.warning(pointer, 'similar_attribute', message);
 }
 
 /** A literal, a regular expression, an expression, or data of them. */

@@ -230,6 +230,11 @@ test('without a mail server the admin gets the link, once, and a request for one
     const asked = await plain.anonymous.post('/auth/password-requests', { name: 'zoe' });
     expect([asked.status, asked.body.code]).toEqual([409, 'mail_not_set_up']);
     expect((await plain.anonymous.get('/auth/issuers')).body.password_links).toBe(false);
+    const again = await boss.post(`/users/${id}/invitation`, {});
+    expect([again.body.code, again.body.detail]).toEqual([
+      'has_password',
+      expect.stringContaining('Without a mail server an admin sets another one: PATCH /users/{id}'),
+    ]);
   } finally {
     await plain.close();
   }

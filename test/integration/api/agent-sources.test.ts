@@ -361,7 +361,10 @@ test('a check keeps its result and its latency, for owner and admins', async () 
   const fine = await check(llm);
   expect(fine).toMatchObject({ status: 'ok', latency_ms: expect.any(Number) });
   expect((await builder.get(`/agents/${fine.id}`)).body.last_check).toMatchObject({ status: 'ok' });
-  expect((await builder.post(`/agents/${fine.id}/check`)).status).toBe(429);
+  expect(await builder.post(`/agents/${fine.id}/check`)).toMatchObject({
+    status: 429,
+    body: { code: 'checked_just_now', detail: 'The agent was checked less than 5 seconds ago.' },
+  });
   const other = await app.as(await app.createUser());
   expect((await other.get(`/agents/${fine.id}`)).body.last_check).toBeNull();
   expect((await other.post(`/agents/${fine.id}/check`)).status).toBe(403);

@@ -48,6 +48,10 @@ test('an unknown name gets the nearest that is known, or all parameters', async 
     422,
     '/input: is not a known field, did you mean "input_params"?',
   ]);
+  expect(await refusal(builder.post(`/workflows/${id}/run`, { labels: { 'bad label': 'x' } }))).toEqual([
+    422,
+    '/labels/bad label: has a name that is not allowed: a name has 1 to 63 letters, digits and . _ / -',
+  ]);
   expect(await refusal(builder.get('/hitl/tasks?stat=open'))).toEqual([
     400,
     'stat is not a known parameter, did you mean "status"?',

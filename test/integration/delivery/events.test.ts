@@ -491,6 +491,8 @@ test('POST /events refuses anything but a valid CloudEvent', async () => {
     { ...event, ext: {} },
     { ...event, data_base64: 'AA==' },
     { ...event, source: 'a\u0000b' },
+    { ...event, source: 'not a uri' },
+    { ...event, source: 'https://shop.example/%zz' },
     [],
   ]) {
     expect([bad, (await builder.post('/events', bad, asStructured)).status]).toEqual([bad, 422]);

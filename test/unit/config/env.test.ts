@@ -38,6 +38,26 @@ describe('settings', () => {
     expect(named.toSorted()).toEqual(settingNames.toSorted());
   });
 
+  test('.env.example says the bounds of each number that has them, but for ports', () => {
+    const example = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8');
+    // A comment, and the settings that it is about.
+    const blocks = [
+      ...example.matchAll(/((?:^# (?![A-Z][A-Z0-9_]+=).*\n)+)((?:^# [A-Z][A-Z0-9_]+=.*\n)+)/gm),
+    ];
+    const comments = new Map(
+      blocks.flatMap(([, comment = '', settings = '']) =>
+        [...settings.matchAll(/^# ([A-Z0-9_]+)=/gm)].map(([, name = '']) => [name, comment] as const),
+      ),
+    );
+    const bounded = settingNames.flatMap((name) => {
+      const [, , most] = /from (\S+) to ([\d.]+)/.exec(problemsOf({ [name]: '-1e15' })[name] ?? '') ?? [];
+      return most === undefined || name.endsWith('PORT') || Number(most) >= 1e9 ? [] : [{ name, most }];
+    });
+    expect(bounded.length).toBeGreaterThan(40);
+    for (const { name, most } of bounded)
+      expect([name, comments.get(name)]).toEqual([name, expect.stringMatching(`\\b${most}\\b`)]);
+  });
+
   test('the values in .env.example are valid, and the defaults shown there are the real ones', () => {
     const example = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8');
     const shown = Object.fromEntries(
@@ -63,7 +83,9 @@ describe('settings', () => {
   });
 
   test('what a setting may be is said in plain words', () => {
-    expect(problemsOf({ SMTP_TLS: 'ssl', SANDBOX_CPUS: 'many', RETENTION_DAYS: '0' })).toEqual({
+    const wrong = { NODE_ENV: 'prod', SMTP_TLS: 'ssl', SANDBOX_CPUS: 'many', RETENTION_DAYS: '0' };
+    expect(problemsOf(wrong)).toEqual({
+      NODE_ENV: 'must be development, production or test',
       SMTP_TLS: 'must be starttls, implicit or none',
       SANDBOX_CPUS: 'must be a number from 0.1 to 256',
       RETENTION_DAYS: 'must be a whole number from 1 to 36500, but is 0',

@@ -108,6 +108,23 @@ test.each(examples)('a clock may differ, and an old call of $scheme is refused',
   expect(verify(example, { later: 600, tolerance: 900 })).toBe(true);
 });
 
+test('a signature of Standard Webhooks is base64 and nothing else', () => {
+  const [, , standard] = examples as [Example, Example, Example];
+  const signature = standard.headers['webhook-signature'] ?? '';
+  const signed = (text: string): boolean =>
+    verify({ ...standard, headers: { ...standard.headers, 'webhook-signature': text } });
+  for (const good of [signature, `v1,AAAA ${signature}`, `v2,x ${signature}`])
+    expect(signed(good)).toBe(true);
+  // The last but one decodes to the same bytes as the genuine one.
+  for (const bad of ['=x', 'x', '=', '%20', ',']) expect(signed(`${signature}${bad}`)).toBe(false);
+  for (const bad of [
+    signature.replace('OE=', 'OF='),
+    signature.replace('=', ''),
+    `v1, ${signature.slice(3)}`,
+  ])
+    expect(signed(bad)).toBe(false);
+});
+
 test('a time that is moved, and an id that is exchanged, break the signature', () => {
   const [, slack, standard, stripe] = examples as [Example, Example, Example, Example];
   const moved = (example: Example, headers: Record<string, string>): Example => ({

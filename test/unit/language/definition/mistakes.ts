@@ -83,7 +83,7 @@ export const mistakes: Mistake[] = [
   },
   {
     title: 'two kinds of schedule',
-    change: (d) => (d.schedule = { cron: '0 0 * * *', every: { hours: 1 } }),
+    change: (d) => Object.assign(d, { schedule: { cron: '0 0 * * *', every: { hours: 1 } }, input: {} }),
     expected: ['unsupported unsupported_schedule_combined /schedule: a schedule has one of'],
   },
   {
@@ -93,8 +93,28 @@ export const mistakes: Mistake[] = [
   },
   {
     title: 'a schedule of a day that its month does not have',
-    change: (d) => (d.schedule = { cron: '0 8 31 2 *' }),
+    change: (d) => Object.assign(d, { schedule: { cron: '0 8 31 2 *' }, input: {} }),
     expected: ['warning never_comes /schedule/cron: never comes'],
+  },
+  {
+    title: 'a schedule of a workflow whose input schema refuses {}',
+    change: (d) => {
+      d.schedule = { every: { hours: 1 } };
+      d.input = { schema: { document: { type: 'object', required: ['order'] } } };
+    },
+    expected: [
+      'warning input_missing /schedule/every: no run can start: by the clock its input is {}, of which the ' +
+        'input schema says: "order" is missing',
+    ],
+  },
+  {
+    title: 'a filter of events with an attribute that is nearly one of CloudEvents',
+    change: (d) =>
+      (d.schedule = { on: { one: { with: { typ: 'order.paid', tenant: 'a', uid: 'b', source: 'c' } } } }),
+    expected: [
+      'warning similar_attribute /schedule/on/one/with/typ: only events with an extension attribute "typ" ' +
+        'fit; did you mean "type"?',
+    ],
   },
   {
     title: 'an expression in a schedule',
