@@ -3596,6 +3596,15 @@ export type WorkflowFields = {
   provenance: Provenance | null;
   /** What the caller may do with the workflow. `publish` means publishing to the marketplace. */
   can: ('run' | 'update' | 'delete' | 'publish' | 'move')[];
+  /**
+   * About what is beside the definition, for those who may change the workflow: a name that
+   * another workflow of the same owner has, and groups of `runners` that nobody is in.
+   */
+  warnings: {
+    pointer: string;
+    code: 'name_taken' | 'empty_group';
+    message: string;
+  }[];
   created_at: string;
   updated_at: string;
 };

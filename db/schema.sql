@@ -2398,6 +2398,7 @@ create table workflow (
 );
 CREATE INDEX workflow_holder ON public.workflow USING btree (holder_id, id DESC);
 CREATE INDEX workflow_invalid ON public.workflow USING btree (id DESC) WHERE (NOT valid);
+CREATE INDEX workflow_name ON public.workflow USING btree (holder_id, name) WHERE (archived_at IS NULL);
 CREATE INDEX workflow_owner ON public.workflow USING btree (owner_id, id DESC);
 CREATE INDEX workflow_public ON public.workflow USING btree (id DESC) WHERE ((visibility = 'public'::text) AND (archived_at IS NULL));
 CREATE INDEX workflow_runners ON public.workflow USING gin (runner_keys);

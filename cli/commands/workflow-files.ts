@@ -6,6 +6,7 @@ import { join } from 'node:path';
 
 import type { DefinitionProblem, UpdateWorkflowRequest, Workflow } from '../../client/index.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import { sayWarnings } from '../core/agents.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, commandOfMany, optional } from '../core/command.ts';
 import { CliError, EXIT, usageError } from '../core/errors.ts';
@@ -41,6 +42,7 @@ export const create = command({
     };
     const saved = await cli.client.call('createWorkflow', { body, signal: cli.signal });
     sayProblems(cli, saved.problems, file);
+    sayWarnings(cli, saved);
     await cli.out.record(saved, workflowView);
   },
 });
@@ -68,6 +70,7 @@ export const update = command({
     const path = { id: await workflowId(cli, name) };
     const saved = await cli.client.call('updateWorkflow', { path, body, signal: cli.signal });
     sayProblems(cli, saved.problems, file);
+    sayWarnings(cli, saved);
     await cli.out.record(saved, workflowView);
   },
 });

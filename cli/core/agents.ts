@@ -31,7 +31,7 @@ export const versionView: View<VersionRow> = {
   name: ({ version }) => version,
 };
 
-/** Also those of webhooks. */
+/** Also those of webhooks and workflows. */
 export function sayWarnings(cli: Cli, { warnings }: Pick<Agent, 'warnings'>): void {
   for (const { pointer, message } of warnings) cli.say(`warning at ${pointer}: ${message}`);
 }

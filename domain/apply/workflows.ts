@@ -13,6 +13,7 @@ import { checkQuota } from '../quotas/check.ts';
 import { REFRESH_CODES } from '../registry/external-resources.ts';
 import { keptRunners } from '../registry/runners.ts';
 import { peopleProblems } from '../registry/people-problems.ts';
+import { workflowWarnings } from '../registry/workflow-warnings.ts';
 import { runnerProblems } from '../registry/runner-problems.ts';
 import { versionProblems } from '../registry/version-problems.ts';
 import { checkDefinition } from '../registry/workflow-definitions.ts';
@@ -110,9 +111,15 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
   },
   // What has changed at the source of the definition's functions, or could not be fetched now; and human
   // tasks that name people who are not there, or that the workflow's runners may not decide.
-  async warnings({ em, actor, fetched }, applied) {
+  async warnings({ em, actor, fetched, holder }, applied) {
     const definitions = applied.map(({ resource }) => resource.fields.definition);
     const ofPeople = await peopleProblems(em, actor, definitions);
+    const ofRecords = await workflowWarnings(
+      em,
+      applied.map(({ resource: { fields }, id }) => {
+        return { id, name: fields.name, holder, runners: fields.runners ?? {} };
+      }),
+    );
     return new Map(
       applied.map(({ resource: { name, fields }, id }, index) => {
         const problems = fetched.get(name)?.problems ?? [];
@@ -121,9 +128,12 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
         const warnings = [...ofSources, ...(ofPeople[index] ?? []), ...ofRunners];
         return [
           id,
-          warnings.map(({ pointer, code, message }) => {
-            return { pointer: `/definition${pointer}`, code, message };
-          }),
+          [
+            ...warnings.map(({ pointer, code, message }) => {
+              return { pointer: `/definition${pointer}`, code, message };
+            }),
+            ...(ofRecords.get(id) ?? []),
+          ],
         ];
       }),
     );

@@ -5,7 +5,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { holderOf, usableBy } from '../auth/ownership.ts';
 
 /** How many ids a message names. */
-const MAX_IDS = 3;
+export const MAX_IDS = 3;
 
 export interface NameWarning {
   agent: string;

@@ -13,6 +13,7 @@ import type { ListedRevision, ListedWorkflow } from '../../../domain/registry/wo
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { WORKFLOW_ACTIONS, workflowActions } from '../../../domain/registry/workflow-rights.ts';
 import type { WorkflowRecord } from '../../../domain/registry/workflow-service.ts';
+import type { WorkflowWarning } from '../../../domain/registry/workflow-warnings.ts';
 import { listedRecord, presentListed } from '../../listed.ts';
 import { listOfNames, personName } from '../../person-names.ts';
 import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
@@ -86,6 +87,15 @@ export const workflowRecord = z
     can: z.array(z.enum(WORKFLOW_ACTIONS)).meta({
       description: 'What the caller may do with the workflow. `publish` means publishing to the marketplace.',
     }),
+    warnings: z
+      .array(
+        z.object({ pointer: z.string(), code: z.enum(['name_taken', 'empty_group']), message: z.string() }),
+      )
+      .meta({
+        description:
+          'About what is beside the definition, for those who may change the workflow: a name that another ' +
+          'workflow of the same owner has, and groups of `runners` that nobody is in.',
+      }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -126,6 +136,7 @@ export function presentListedWorkflow(
   actor: Actor,
   workflow: ListedWorkflow,
   presentProblems: readonly Problem[],
+  warnings: readonly WorkflowWarning[],
 ): Record<string, unknown> {
   const runners = shownRunners(actor, workflow);
   const ofRunners = runnerProblems(runners, workflow.definition);
@@ -153,6 +164,7 @@ export function presentListedWorkflow(
     tags,
     budget: budget ?? null,
     provenance: provenance ?? null,
+    warnings,
     updated_at: time(updated_at),
   };
   return presentListed<typeof workflowRecord>(
@@ -196,6 +208,7 @@ export function presentWorkflow(
   actor: Actor,
   { workflow, revision, version_problems }: WorkflowRecord,
   ofPeople: readonly Problem[],
+  warnings: readonly WorkflowWarning[],
 ): z.input<typeof workflowRecord> {
   const runners = shownRunners(actor, workflow);
   const ofRunners = runnerProblems(runners, revision.definition);
@@ -217,6 +230,7 @@ export function presentWorkflow(
     budget: workflow.budget ?? null,
     provenance: workflow.provenance ?? null,
     can: workflowActions(actor, workflow, verdict),
+    warnings: [...warnings],
     created_at: workflow.created_at.toISOString(),
     updated_at: workflow.updated_at.toISOString(),
   };

@@ -15,6 +15,12 @@ import { diagramResponses, respondDiagram } from '../../diagram/respond.ts';
 import { budgetPatch } from '../../../contracts/budgets.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { ResourceSession } from '../../../domain/registry/external-resources.ts';
+import {
+  workflowWarnings,
+  type WarnedWorkflow,
+  type WorkflowWarning,
+} from '../../../domain/registry/workflow-warnings.ts';
+import type { Ownership } from '../../../domain/registry/workflow-policy.ts';
 import { peopleProblems } from '../../../domain/registry/people-problems.ts';
 import { mayChangeWorkflow } from '../../../domain/registry/workflow-policy.ts';
 import { resolveSecret } from '../../../domain/secrets/service.ts';
@@ -133,10 +139,16 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           c.actor,
           items.map((item) => (mayChange(c.actor, item) ? item.definition : null)),
         );
+        const warnings = await warningsFor(c, items);
         return {
           status: 200,
           body: items.map((item, index) =>
-            presentListedWorkflow(c.actor, item, [...(problems[index] ?? []), ...(ofPeople[index] ?? [])]),
+            presentListedWorkflow(
+              c.actor,
+              item,
+              [...(problems[index] ?? []), ...(ofPeople[index] ?? [])],
+              warnings.get(item.id) ?? [],
+            ),
           ),
           headers,
         };
@@ -492,5 +504,25 @@ async function answerWith(
   const [ofPeople = []] = await peopleProblems(em, actor, [
     mayChange(actor, workflow) ? revision.definition : null,
   ]);
-  return { status: 200, body: presentWorkflow(actor, record, ofPeople), headers: { ETag: tagOf(state) } };
+  const warnings = (await warningsFor({ em, actor }, [workflow])).get(workflow.id) ?? [];
+  return {
+    status: 200,
+    body: presentWorkflow(actor, record, ofPeople, warnings),
+    headers: { ETag: tagOf(state) },
+  };
+}
+
+/** By id, of those of the workflows that the caller may change. */
+function warningsFor(
+  { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
+  workflows: readonly (Ownership & Pick<WarnedWorkflow, 'id' | 'name' | 'runners'>)[],
+): Promise<ReadonlyMap<string, WorkflowWarning[]>> {
+  const own = workflows.filter((workflow) => mayChange(actor, workflow));
+  return workflowWarnings(
+    em,
+    own.map((workflow) => {
+      const { id, name, runners: given } = workflow;
+      return { id, name, holder: holderOf(workflow), runners: given };
+    }),
+  );
 }

@@ -130,3 +130,21 @@ test('the warning goes when the person comes; those who may change the workflow 
   await app.createUser({ username: 'later', roles: ['approver'], groups: ['new-group'] });
   expect(await read(asOwner)).toEqual([]);
 });
+
+test('a group of runners that nobody is in gives a warning, until somebody comes', async () => {
+  const runners = { groups: ['finance', 'empty one', 'starters'] };
+  const definition = asking({ candidates: { groups: ['finance'] } });
+  const { body } = await asOwner.post('/workflows', { name: 'started', definition, runners });
+  const warning = (place: number, name: string): object => ({
+    pointer: `/runners/groups/${place}`,
+    code: 'empty_group',
+    message: `nobody is in the group "${name}" now: it lets nobody start the workflow until then`,
+  });
+  expect(body.warnings).toEqual([warning(1, 'empty one'), warning(2, 'starters')]);
+  await app.createUser({ username: 'starter', roles: ['viewer'], groups: ['starters'] });
+  const changed = await asOwner.patch(`/workflows/${body.id}`, { runners: { groups: ['starters', 'none'] } });
+  expect(changed.body.warnings).toEqual([warning(1, 'none')]);
+  const resource = { kind: 'workflow', name: 'of-set', definition, runners };
+  const { plan } = (await asOwner.post('/apply', { set: 'runners', resources: [resource] })).body;
+  expect(plan[0].warnings).toEqual([warning(1, 'empty one')]);
+});

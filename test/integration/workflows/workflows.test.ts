@@ -103,6 +103,7 @@ test('POST /workflows creates a workflow and completes its document', async () =
     budget: null,
     can: ['run', 'update', 'delete', 'publish', 'move'],
     provenance: null,
+    warnings: [],
     created_at: expect.any(String),
     updated_at: expect.any(String),
   });
@@ -115,6 +116,29 @@ test('POST /workflows creates a workflow and completes its document', async () =
 test('a record that was read can be posted back', async () => {
   const { problems: _, ...record } = await create();
   expect((await builder.post('/workflows', { ...record, problems: [] })).status).toBe(201);
+});
+
+test('those who may change a workflow are warned of another with its name', async () => {
+  const first = await create({ name: 'twice', visibility: 'public' });
+  expect(first.warnings).toEqual([]);
+  const second = await create({ name: 'twice' });
+  const message =
+    'another workflow of the same owner has this name, so agents and commands must name one by its id: ' +
+    `the other is ${first.id}`;
+  expect(second.warnings).toEqual([{ pointer: '/name', code: 'name_taken', message }]);
+  const listed = async (client: typeof builder): Promise<unknown[]> =>
+    (await client.get('/workflows?q=twice')).body.map(({ id, warnings }: any) => [id, warnings.length]);
+  expect(await listed(builder)).toEqual([
+    [second.id, 1],
+    [first.id, 1],
+  ]);
+  expect(await listed(other)).toEqual([[first.id, 0]]);
+  expect((await create({ name: 'twice' }, other)).warnings).toEqual([]);
+  const renamed = await builder.patch(`/workflows/${second.id}`, { name: 'once' });
+  expect(renamed.body.warnings).toEqual([]);
+  await builder.patch(`/workflows/${second.id}`, { name: 'twice' });
+  await builder.delete(`/workflows/${first.id}`);
+  expect((await builder.get(`/workflows/${second.id}`)).body.warnings).toEqual([]);
 });
 
 test('all mistakes of a body are listed at once', async () => {
