@@ -1,6 +1,6 @@
 /**
- * Warnings about what a workflow has beside its definition. Other workflows and accounts change without it, so
- * they are computed at each reading, in one statement for all workflows of an answer.
+ * Warnings about what a workflow has beside its definition. Other workflows and accounts change without it,
+ * so they are computed at each reading, in one statement for all workflows of an answer.
  */
 import type { Runners } from '../../contracts/runners.ts';
 import type { EntityManager } from '../../db/orm.ts';

@@ -547,8 +547,11 @@ test("a workflow's runners are part of its resource, and go when the set no long
     workflow('expenses', { definition: ask, ...(runners === undefined ? {} : { runners }) });
   const everyday = { users: [person.username], groups: ['staff'] };
   const { body } = await apply(set, [named(everyday)]);
-  const warning = { pointer: '/definition/do/0/review', code: 'runner_cannot_decide' };
-  expect(body.plan).toMatchObject([{ action: 'create', warnings: [warning] }]);
+  const warnings = [
+    { pointer: '/definition/do/0/review', code: 'runner_cannot_decide' },
+    { pointer: '/runners/groups/0', code: 'empty_group' },
+  ];
+  expect(body.plan).toMatchObject([{ action: 'create', warnings }]);
   const { id } = body.plan[0];
   const start = (): Promise<Reply> => asPerson.post(`/workflows/${id}/run`);
   expect((await start()).status).toBe(201);
