@@ -10,7 +10,7 @@ export const webhookView: View<Webhook> = {
     [
       'failing',
       ({ failing_since: since, pending, last_error: error }) =>
-        since && `since ${ago(since)}, ${pending} wait: ${oneLine(error ?? '')}`,
+        since && `since ${ago(since)}, ${pending} waiting: ${oneLine(error ?? '')}`,
     ],
     ['types', ({ types }) => (types.length === 0 ? 'all' : types)],
     ['url', ({ url }) => url],

@@ -375,6 +375,20 @@ testUnless(noTerminal)('on a terminal a version is shown, and decided after a qu
   expect((await ada.run(['market', 'get', item, '--jq', '.status'])).stdout).toBe('rejected\n');
 });
 
+test('a webhook that fails says so in the list, and one of an unknown type when it is made', async () => {
+  const made = await ada.run(['webhook', 'create', 'http://127.0.0.1:1', '--types', 'io.cadenza.hitll']);
+  expect(made.stderr).toContain('warning at /types/0: matches none of Cadenza');
+  const { id } = made.json();
+  await ada.run(['webhook', 'test', id]);
+  await until(
+    async () => (await asAda.get(`/webhooks/${id}`)).body,
+    ({ last_error: error }) => error !== null,
+  );
+  const { stdout } = await ada.run(['webhook', 'list', '-o', 'table']);
+  expect(stdout).toMatch(/since \d+\w+ ago, 1 waiting: .*refused/);
+  expect((await ada.run(['webhook', 'delete', id, '--yes'])).exitCode).toBe(0);
+});
+
 test('a webhook is tested, and a delivery sent again', async () => {
   const hook = (await ada.run(['webhook', 'create', service.url, '-o', 'name'])).stdout.trim();
   const sent = await ada.run(['webhook', 'test', hook, '-o', 'name']);

@@ -237,6 +237,24 @@ inBrowser('a change needs a higher version, and the difference is shown', async 
   expect(complaints).toEqual([]);
 });
 
+inBrowser('the settings say of a webhook that it fails, why, and which type matches nothing', async () => {
+  const body = { url: 'http://127.0.0.1:1/closed', types: ['io.cadenza.hitll'] };
+  const { id } = (await asAda.post('/webhooks', body)).body;
+  expect((await asAda.post(`/webhooks/${id}/test`)).status).toBe(202);
+  await until(
+    async () => (await asAda.get(`/webhooks/${id}`)).body,
+    ({ last_error: error }) => error !== null,
+  );
+  const { page, complaints, open } = await visit(ada);
+  await open('/settings/webhooks');
+  const row = page.getByRole('row', { name: /closed/ });
+  await row.getByText('failing since').waitFor();
+  await row.getByText(/refused the connection.*; 1 waiting/).waitFor();
+  await row.getByText('did you mean "io.cadenza.hitl"?').waitFor();
+  await asAda.delete(`/webhooks/${id}`);
+  expect(complaints).toEqual([]);
+});
+
 inBrowser('the settings: secrets, clients, webhooks with their deliveries, and files', async () => {
   const { page, complaints, open } = await visit(ada);
   const dialog = page.getByRole('dialog').filter({ visible: true });
@@ -335,6 +353,7 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   expect(signed(first)()).toMatchObject({ type: 'io.cadenza.webhook.test.v1' });
   await page.getByRole('link', { name: 'All webhooks' }).click();
   await page.getByText('active, former secret ends').waitFor();
+  await click(page, 'More');
   await click(page, 'Rotate');
   await dialog.getByLabel('The current secret signs too').selectOption('no more');
   await dialog.getByRole('button', { name: 'Rotate' }).click();

@@ -107,7 +107,7 @@ export const words = {
   inactive: 'off',
   reasons: { gone: 'off: its address is gone', failing: 'off: deliveries kept failing' },
   failingSince: 'failing since',
-  failure: (error: string, waiting: number) => `${error}; ${waiting} wait`,
+  failure: (error: string, waiting: number) => (waiting === 0 ? error : `${error}; ${waiting} waiting`),
   turnOn: 'Turn on',
   turnOff: 'Turn off',
   test: 'Send a test',
