@@ -8,9 +8,10 @@ import type { Cli } from '../core/cli.ts';
 import { command, optional } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { choice, text } from '../core/flags.ts';
-import { setNameIn } from '../core/folder-settings.ts';
+import { namesIn } from '../core/folder-settings.ts';
 import { workflowName, writeResource, type Resource } from '../core/folder.ts';
 import { definitionIn } from '../core/input.ts';
+import { ofTeam } from '../core/names.ts';
 import { safeYaml } from '../core/output.ts';
 import { oneLine } from '../core/text.ts';
 
@@ -18,17 +19,21 @@ export const exportCommand = command({
   brief: 'Write a set as a folder, which apply would leave unchanged',
   flags: {
     set: text('Name of the set; default: `set` of cadenza.yaml in the folder', 'NAME'),
+    team: text('The set of this team; default: `team` of cadenza.yaml in the folder, else yours', 'TEAM'),
     format: choice('Form of the files (default yaml)', ['yaml', 'json']),
   },
   arguments: [optional('DIR', 'The folder. Default: the name of the set')],
-  run: async (cli, { set: named, format = 'yaml' }, given) => {
-    const set = named ?? (given === undefined ? undefined : await setNameIn(given));
+  run: async (cli, { set: named, team: ofWhom, format = 'yaml' }, given) => {
+    const before = given === undefined ? undefined : await namesIn(given);
+    const set = named ?? before?.set;
     if (set === undefined) throw usageError('Name the set: --set NAME.');
+    const team = ofWhom ?? before?.team;
+    const query = { set, ...(await ofTeam(cli, team)) };
     const folder = given ?? set;
     const workflows: WrittenWorkflow[] = [];
     const taken = new Set<string>();
     const written: { kind: string; name: string; path: string }[] = [];
-    const rows = cli.client.items('listAppliedResources', { query: { set }, signal: cli.signal });
+    const rows = cli.client.items('listAppliedResources', { query, signal: cli.signal });
     for await (const { kind, name, id, archived_at: archived } of rows) {
       if (archived !== null) continue;
       const resource = await resourceOf(cli, { kind, name, id }).catch(goneIsNull);
@@ -40,8 +45,13 @@ export const exportCommand = command({
       if (kind === 'workflow') workflows.push({ ...resource, name, named: await namedAt(path) });
       written.push({ kind, name, path });
     }
-    if (written.length === 0) throw new CliError(`You have no set ${set}.`, { code: 'not_found' });
-    writeFileSync(join(folder, 'cadenza.yaml'), `${await safeYaml({ set, ...overlays(workflows) })}\n`);
+    if (written.length === 0) {
+      const whose = team === undefined ? 'You have' : `The team ${team} has`;
+      throw new CliError(`${whose} no set ${set}.`, { code: 'not_found' });
+    }
+    const settings = { set, ...(team === undefined ? {} : { team }), ...overlays(workflows) };
+    writeFileSync(join(folder, 'cadenza.yaml'), `${await safeYaml(settings)}\n`);
+    sayWithoutSecret(cli, written);
     await cli.out.list(written, {
       columns: [
         ['kind', (row) => row.kind],
@@ -52,6 +62,14 @@ export const exportCommand = command({
     });
   },
 });
+
+/** The server tells nobody the signing secret of a webhook, nor the name of the secret that it came from. */
+function sayWithoutSecret(cli: Cli, written: readonly { kind: string; path: string }[]): void {
+  for (const { path } of written.filter(({ kind }) => kind === 'webhook'))
+    cli.say(
+      oneLine(`${path} has no signing secret: to create the webhook elsewhere, add secret: <NAME> to it.`),
+    );
+}
 
 function goneIsNull(error: unknown): null {
   if (error instanceof ApiError && error.status === 404) return null;
@@ -136,7 +154,7 @@ function hookResource(hook: InboundWebhook): Resource {
 }
 
 /** The fields that a caller sets. Status and version are the set's too; the rest is made by the server. */
-const AGENT_FIELDS = [
+export const AGENT_FIELDS = [
   'type',
   'execution_type',
   'version',
@@ -160,6 +178,8 @@ const AGENT_FIELDS = [
   'capabilities_push',
   'capabilities_history',
   'tags',
+  'limits',
+  'budget',
 ] as const satisfies readonly (keyof Agent)[];
 
 function agentResource(agent: Agent): Resource {

@@ -36,11 +36,11 @@ export interface Settings {
   mistakes: FieldProblem[];
 }
 
-/** `set` of cadenza.yaml. @throws CliError if that has a mistake */
-export async function setNameIn(folder: string): Promise<string | undefined> {
-  const { set, mistakes } = await settingsIn(folder);
+/** `set` and `team` of cadenza.yaml. @throws CliError if that has a mistake */
+export async function namesIn(folder: string): Promise<Pick<Settings, 'set' | 'team'>> {
+  const { set, team, mistakes } = await settingsIn(folder);
   refuseMistakes(mistakes);
-  return set;
+  return { set, team };
 }
 
 /** @throws CliError if cadenza.yaml cannot be read; other mistakes are in the result */
