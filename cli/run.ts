@@ -16,9 +16,13 @@ export async function runCommandLine(surroundings: Surroundings): Promise<ExitCo
   const { stdout, signal } = surroundings;
   const [first, ...others] = surroundings.args;
   if (first === '__complete') return complete(surroundings);
+  const turned = withFlagsLast(surroundings.args);
+  if (turned !== undefined)
+    return report(surroundings, usageError(`Flags come after the command: ${turned}`));
   const args = first === '--version' ? ['version', '-o', 'name', ...others] : surroundings.args;
   let exitCode: ExitCode = EXIT.good;
   let cli: Cli | undefined;
+  let typed: ReadonlyMap<string, string> = new Map();
   const complaints: string[] = [];
   const context: Context & { process: { exitCode?: number | string | null; env: Record<string, string> } } = {
     process: {
@@ -26,12 +30,13 @@ export async function runCommandLine(surroundings: Surroundings): Promise<ExitCo
       stderr: { write: (text) => void complaints.push(text) },
       env: { STRICLI_NO_COLOR: '1' },
     },
-    start: async (flags, body) => {
+    start: async (flags, fields, body) => {
+      typed = fields;
       try {
         cli = new Cli(surroundings, flags);
         exitCode = (await body(cli)) ?? EXIT.good;
       } catch (error) {
-        if (!signal.aborted) exitCode = report(surroundings, error);
+        if (!signal.aborted) exitCode = report(surroundings, error, { typed, source: cli?.session.source });
       }
     },
     propose: async () => [],
@@ -48,6 +53,26 @@ export async function runCommandLine(surroundings: Surroundings): Promise<ExitCo
   if (complaints.length > 0) report(surroundings, usageError(complaints.join('').trim(), helpOf(app, args)));
   return isRefused ? EXIT.usage : exitCode;
 }
+
+/** The command line that was meant, if flags of all commands come before the command. */
+function withFlagsLast(args: readonly string[]): string | undefined {
+  let at = 0;
+  for (let word = args[0]; word?.startsWith('-') === true; word = args[at]) {
+    const [name = ''] = word.split('=');
+    if (BARE.has(name)) at += 1;
+    else if (VALUED.has(name)) at += word.includes('=') ? 1 : 2;
+    else return undefined;
+  }
+  const [flags, command] = [args.slice(0, at), args.slice(at)];
+  if (flags.length === 0 || command.length === 0) return undefined;
+  const end = command.includes('--') ? command.indexOf('--') : command.length;
+  const words = ['cadenza', ...command.slice(0, end), ...flags, ...command.slice(end)];
+  return words.map((word) => (/^[\w./:=@,-]+$/.test(word) ? word : JSON.stringify(word))).join(' ');
+}
+
+/** Flags of every command, without and with a value. */
+const BARE = new Set(['--quiet', '-q', '--no-color']);
+const VALUED = new Set(['--output', '-o', '--jq', '--profile']);
 
 /** For completion scripts: what may stand in place of the last word, with its description after a tab. */
 async function complete(surroundings: Surroundings): Promise<ExitCode> {

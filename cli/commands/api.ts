@@ -3,7 +3,7 @@ import { apiErrorOf } from '../../client/problem.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
-import { count, flag, refuseFlags, text, texts } from '../core/flags.ts';
+import { count, flag, refuseFlags, sets, text, texts } from '../core/flags.ts';
 import { readForm } from '../core/form.ts';
 import { readDocument } from '../core/input.ts';
 
@@ -13,9 +13,10 @@ export const apiCommand = command({
   brief: 'Call any endpoint of the API',
   details: 'The reference of the endpoints is at /docs of the server.',
   flags: {
-    file: text('Body: a file of JSON or YAML, - for standard input', 'FILE'),
-    input: texts('Field of the body', 'NAME=VALUE'),
-    header: texts('Header of the request', 'NAME:VALUE'),
+    // What the API refuses is named as in the body that was written.
+    file: sets(text('Body: a file of JSON or YAML, - for standard input', 'FILE')),
+    input: sets(texts('Field of the body', 'NAME=VALUE')),
+    header: sets(texts('Header of the request', 'NAME:VALUE')),
     paginate: flag('Follow the pages of a list, and print one array'),
     maxPages: count(`With --paginate: stop with an error after this many pages (default ${MAX_PAGES})`),
   },

@@ -7,7 +7,7 @@ import { command, type Context } from '../core/command.ts';
 import { EXIT, usageError } from '../core/errors.ts';
 import { choice, flag, refuseFlags, seconds, text, texts } from '../core/flags.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { ofTeam } from '../core/names.ts';
+import { ofTeam, personId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
 import { printFeed } from './audit-feed.ts';
@@ -29,7 +29,7 @@ const auditView: View<AuditEntry> = {
 const EVERY_S = 5;
 
 const filterFlags = {
-  actor: text('Id of a user, or me', 'ID'),
+  actor: text('Username or id of who did it, or me', 'USER'),
   action: text('Such as log_in or updateUser', 'NAME'),
   outcome: choice('Only with this outcome', ['done', 'refused', 'failed']),
   objectType: text('Such as user or workflow', 'TYPE'),
@@ -55,7 +55,7 @@ interface Filters {
 const queryOf = async (cli: Cli, { actor, objectType, object, team, ...rest }: Filters) => ({
   ...rest,
   ...(await ofTeam(cli, team)),
-  actor_id: actor,
+  actor_id: actor === undefined || actor === 'me' ? actor : await personId(cli, actor),
   object_type: objectType,
   object_id: object,
 });

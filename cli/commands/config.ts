@@ -3,7 +3,7 @@ import { buildRouteMap } from '@stricli/core';
 
 import { argument, command, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
-import { serverUrl } from '../core/session.ts';
+import { isLoopback, serverUrl } from '../core/session.ts';
 import type { View } from '../core/table.ts';
 
 interface ProfileRow {
@@ -66,6 +66,9 @@ const set = command({
   run: async (cli, _flags, key, value) => {
     if (key !== 'url') throw usageError(`There is no setting ${key}. There is: url`);
     const url = serverUrl(value);
+    // More likely a mistake than the name of a server in the same network.
+    if (/^[\w-]+$/.test(value) && !isLoopback(value.toLowerCase()))
+      throw usageError(`${value} is no address of a server. If it is its name: http://${value} or ${url}`);
     const { profileName } = cli.session;
     await cli.config.change(({ profiles }) => {
       if (profiles[profileName]?.url !== url) profiles[profileName] = { url };

@@ -8,7 +8,7 @@ import { CliError, EXIT, HintedError, usageError } from '../core/errors.ts';
 import { flag, refuseFlags, text, type ValuesOf } from '../core/flags.ts';
 import { ask, readPasswordAndCode, readSecret } from '../core/input.ts';
 import { notCadenza, OAuthRefusal, postForm, requestTokens, type Tokens } from '../core/oauth.ts';
-import { clientForm, serverUrl, Session } from '../core/session.ts';
+import { clientForm, isLoopback, serverUrl, Session } from '../core/session.ts';
 import { openInBrowser } from '../core/browser.ts';
 import type { Profile } from '../core/config-file.ts';
 
@@ -178,6 +178,6 @@ async function whoHas(url: string, { access_token: token }: Tokens): Promise<str
 
 function warnOfPlainHttp(cli: Cli, url: string): void {
   const { protocol, hostname } = new URL(url);
-  if (protocol === 'http:' && !/^(127\.|localhost$|\[::1\]$)/.test(hostname))
+  if (protocol === 'http:' && !isLoopback(hostname))
     cli.say(`warning: ${url} is not encrypted. Anybody on the way can read your session.`);
 }

@@ -37,7 +37,7 @@ export const inputFlags = {
 };
 export const endFlags = {
   watch: flag('Follow the log to the end; exits with 3 unless the run completes'),
-  wait: seconds('Wait for the end, but at most this long, such as 60s or 5m; exits with 6 after it'),
+  wait: seconds('Wait for the end, but at most this long: 60s, 5m, or 30 for seconds; exits with 6 after it'),
 };
 
 const start = command({

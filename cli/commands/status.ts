@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { ApiError, type Readiness, type User } from '../../client/index.ts';
 import { openInBrowser } from '../core/browser.ts';
 import { command, optional } from '../core/command.ts';
-import { EXIT } from '../core/errors.ts';
+import { CliError, EXIT } from '../core/errors.ts';
 import { flag } from '../core/flags.ts';
 import type { View } from '../core/table.ts';
 import type { Cli } from '../core/cli.ts';
@@ -53,7 +53,7 @@ const statusView: View<Status> = {
   columns: [
     ['server', ({ url }) => url],
     ['profile', ({ profile }) => profile],
-    ['user', ({ user }) => user ?? 'not logged in'],
+    ['user', ({ user, status }) => user ?? (status === 'down' ? 'unknown' : 'not logged in')],
     ['health', ({ status }) => status],
     ['problems', ({ problems }) => problems],
   ],
@@ -63,25 +63,33 @@ const statusView: View<Status> = {
 export const statusCommand = command({
   brief: 'Show the server, the user and the health; exits with 3 if the server is down',
   run: async (cli) => {
-    const { session, client } = cli;
-    const { status, problems = [] } = await readinessOf(cli);
-    const user =
-      (await session.token()) === undefined
-        ? null
-        : await client.call('getMe').then(
-            ({ username }) => username,
-            (error: unknown) => {
-              if (error instanceof ApiError) return null;
-              throw error;
-            },
-          );
-    await cli.out.record(
-      { url: session.url, profile: session.profileName, user, status, problems },
-      statusView,
-    );
-    return status === 'down' ? EXIT.no : EXIT.good;
+    const { url, profileName: profile } = cli.session;
+    const reached = await Promise.all([readinessOf(cli), userOf(cli)]).catch(absent);
+    const [{ status, problems = [] }, user] = reached;
+    await cli.out.record({ url, profile, user, status, problems }, statusView);
+    if (status !== 'down') return EXIT.good;
+    cli.say('Look closer: cadenza doctor');
+    return EXIT.no;
   },
 });
+
+async function userOf({ session, client }: Cli): Promise<string | null> {
+  if ((await session.token()) === undefined) return null;
+  try {
+    return (await client.call('getMe')).username;
+  } catch (error) {
+    if (error instanceof ApiError) return null;
+    throw error;
+  }
+}
+
+/** Of a server that cannot be reached, or of which only a proxy answers. */
+function absent(error: unknown): [Pick<Readiness, 'status' | 'problems'>, null] {
+  const isAway = error instanceof CliError && error.code === 'server_unreachable';
+  const isProxys = error instanceof ApiError && [502, 503, 504].includes(error.status);
+  if (!isAway && !isProxys) throw error;
+  return [{ status: 'down', problems: [error.message] }, null];
+}
 
 export const cliVersion = (): string => {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');

@@ -5,10 +5,11 @@ import { buildRouteMap } from '@stricli/core';
 
 import type { Client, Invitation, UpdateUserRequest, UserIdentity } from '../../client/operations.ts';
 import { ROLES } from '../../contracts/roles.ts';
+import { didYouMean } from '../../contracts/suggest.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
 import { CliError, EXIT, usageError } from '../core/errors.ts';
-import { choice, flag, seconds, text, texts } from '../core/flags.ts';
+import { choice, flag, seconds, sets, text, texts } from '../core/flags.ts';
 import { ask, confirm, readPassword, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { isId } from '../core/names.ts';
@@ -98,13 +99,13 @@ const create = command({
     'Needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: {
     email: text('E-mail address; required', 'ADDRESS'),
-    name: text('Display name', 'TEXT'),
+    name: sets(text('Display name', 'TEXT'), 'display_name'),
     role: texts(`One of ${ROLES.join(', ')}; at least one is required`, 'ROLE'),
     group: texts('Group', 'NAME'),
     passwordStdin: flag('Read the password from standard input'),
     invite: flag('Without a password: invite the person to choose one'),
   },
-  arguments: [argument('USERNAME', 'Such as ada')],
+  arguments: [sets(argument('USERNAME', 'Such as ada'), 'username')],
   run: async (cli, { email, name, role = [], group = [], passwordStdin, invite: invites }, username) => {
     if (email === undefined) throw usageError('Give --email.');
     const roles = rolesIn(role);
@@ -122,10 +123,12 @@ const create = command({
 });
 
 function rolesIn(given: readonly string[]): (typeof ROLES)[number][] {
-  const roles = ROLES.filter((one) => given.includes(one));
-  if (roles.length !== new Set(given).size || roles.length === 0)
-    throw usageError(`Give --role, one of ${ROLES.join(', ')}.`);
-  return roles;
+  const known = `one of ${ROLES.join(', ')}`;
+  if (given.length === 0) throw usageError(`Give --role, ${known}.`);
+  const wrong = given.find((one) => !ROLES.some((role) => role === one));
+  if (wrong !== undefined)
+    throw usageError(`There is no role ${wrong}${didYouMean(wrong, ROLES) || `: --role is ${known}.`}`);
+  return ROLES.filter((one) => given.includes(one));
 }
 
 const status = (value: 'active' | 'disabled', brief: string) =>
@@ -147,7 +150,7 @@ const update = command({
   flags: {
     username: text('New username', 'NAME'),
     email: text('E-mail address', 'ADDRESS'),
-    name: text('Display name', 'TEXT'),
+    name: sets(text('Display name', 'TEXT'), 'display_name'),
     role: texts(`One of ${ROLES.join(', ')}`, 'ROLE'),
     group: texts('Group', 'NAME'),
     noGroups: flag('Take the user out of all groups'),

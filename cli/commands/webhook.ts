@@ -6,7 +6,7 @@ import { sayWarnings } from '../core/agents.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { webhookView } from '../core/event-views.ts';
-import { choice, flag, refuseFlags, seconds, text } from '../core/flags.ts';
+import { choice, flag, refuseFlags, seconds, sets, text } from '../core/flags.ts';
 import { confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, ownerFlag, pageOf } from '../core/lists.ts';
 import { ofOwner, ofTeam } from '../core/names.ts';
@@ -57,7 +57,7 @@ const create = command({
     description: text('What it is for', 'TEXT'),
     team: text("For this team: the events of the team's runs", 'TEAM'),
   },
-  arguments: [argument('URL', 'Where events are sent')],
+  arguments: [sets(argument('URL', 'Where events are sent'), 'url')],
   run: async (cli, { types, description, team }, url) => {
     const held = await ofTeam(cli, team);
     const body = { url, types: types?.split(',') ?? null, description: description ?? null, ...held };
@@ -116,7 +116,12 @@ const remove = command({
 
 const rotateSecret = command({
   brief: 'Give a webhook a new secret, which is shown once; the former one signs too for a while',
-  flags: { former: seconds('How long the former secret signs too, at most 7d; 0: no more. Default: 1d') },
+  flags: {
+    former: sets(
+      seconds('How long the former secret signs too, at most 7d; 0: no more. Default: 1d'),
+      'former_secret_seconds',
+    ),
+  },
   arguments: [WEBHOOK],
   run: async (cli, { former }, id) => {
     const path = { id };

@@ -3,13 +3,28 @@ import { buildCommand, type Command, type CommandContext, type TypedCommandParam
 
 import type { Cli } from './cli.ts';
 import type { ExitCode } from './errors.ts';
-import { commonFlags, flagName, refuseFlags, type CommonFlags, type Flags, type ValuesOf } from './flags.ts';
+import {
+  commonFlags,
+  fieldsOf,
+  flagName,
+  refuseFlags,
+  type CommonFlags,
+  type Flags,
+  type ValuesOf,
+} from './flags.ts';
 import type { RecordKind } from './records.ts';
 
 /** What stricli hands to every command. */
 export interface Context extends CommandContext {
-  /** Builds the command's surroundings, runs it, and keeps its exit code. */
-  readonly start: (flags: CommonFlags, body: (cli: Cli) => Promise<ExitCode | void>) => Promise<void>;
+  /**
+   * Builds the command's surroundings, runs it, keeps its exit code. `typed`: flags and arguments that were
+   * given, by the fields of the API that they set.
+   */
+  readonly start: (
+    flags: CommonFlags,
+    typed: ReadonlyMap<string, string>,
+    body: (cli: Cli) => Promise<ExitCode | void>,
+  ) => Promise<void>;
   /** Records that an argument may name, while the shell completes it. */
   readonly propose: (kind: RecordKind, partial: string) => Promise<readonly string[]>;
 }
@@ -20,6 +35,8 @@ interface Argument<Optional extends boolean = boolean> {
   optional: Optional;
   /** The records that it names. */
   records?: RecordKind | undefined;
+  /** Fields of the API that it sets. */
+  fields?: readonly string[];
 }
 export const argument = (placeholder: string, brief: string, records?: RecordKind): Argument<false> => ({
   placeholder,
@@ -69,9 +86,10 @@ export function command<
   );
 }
 
-const parameterOf = ({ placeholder, brief, records }: Omit<Argument, 'optional'>) => ({
+const parameterOf = ({ placeholder, brief, records, fields = [] }: Omit<Argument, 'optional'>) => ({
   placeholder,
   brief,
+  fields,
   parse: String,
   ...(records === undefined
     ? {}
@@ -103,6 +121,7 @@ export function commandOfMany<const F extends Flags = Record<never, never>>(
 interface Placed {
   placeholder: string;
   optional?: boolean;
+  fields: readonly string[];
 }
 type Positional =
   { kind: 'tuple'; parameters: readonly Placed[] } | { kind: 'array'; parameter: Placed; minimum: number };
@@ -113,6 +132,16 @@ function argumentsOf(positional: Positional): string[] {
     isOptional ? `[${placeholder}]` : `<${placeholder}>`;
   if (positional.kind === 'tuple') return positional.parameters.map(shown);
   return [`${shown({ ...positional.parameter, optional: positional.minimum === 0 })}...`];
+}
+
+/** What was typed, by the fields of the API that it sets: a field that comes from a file has no flag. */
+function typedOf(all: Flags, positional: Positional, given: object): ReadonlyMap<string, string> {
+  const placed = positional.kind === 'tuple' ? positional.parameters : [positional.parameter];
+  const typed = Object.entries(all).filter(([name]) => Reflect.get(given, name) !== undefined);
+  return new Map([
+    ...typed.flatMap(([name, one]) => fieldsOf(name, one).map((field) => [field, flagName(name)] as const)),
+    ...placed.flatMap(({ placeholder, fields }) => fields.map((field) => [field, placeholder] as const)),
+  ]);
 }
 
 const STREAM_DETAILS =
@@ -146,7 +175,7 @@ function build(
       // The declarations above are stricli's own form; its types cannot follow flags that are merged.
       parameters: parameters as unknown as TypedCommandParameters<CommonFlags, unknown[], Context>,
       async func(given, ...values) {
-        await this.start(given, (cli) => {
+        await this.start(given, typedOf(flags ?? {}, positional, given), (cli) => {
           if (!hasData) refuseFlags(given, ['jq'], 'on this command: it prints no JSON');
           if (textWith !== undefined && Reflect.get(given, textWith) === true)
             refuseFlags(given, ['jq'], `together with ${flagName(textWith)}: it prints no JSON`);

@@ -1,6 +1,7 @@
 /** Exit codes, and what a failed command says. */
 import { ApiError, type FieldProblem } from '../../client/index.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import { inCommands, inFlags, typedName } from './server-words.ts';
 
 export const EXIT = {
   good: 0,
@@ -66,6 +67,8 @@ export interface Failure {
   errors: readonly FieldProblem[];
   hint?: string | undefined;
   request_id?: string;
+  /** When trying again makes sense. */
+  retry_after_seconds?: number;
   /** The whole answer of the server. */
   problem?: Readonly<Record<string, unknown>>;
 }
@@ -77,7 +80,7 @@ export function failureOf(error: unknown): Failure {
     return { exitCode, code, detail: message, errors, hint };
   }
   if (error instanceof ApiError) {
-    const { code, errors, requestId, problem } = error;
+    const { code, errors, requestId, problem, retryAfterMs } = error;
     const hint = hintOf(error);
     return {
       exitCode: exitCodeOf(error.status),
@@ -87,6 +90,7 @@ export function failureOf(error: unknown): Failure {
       problem,
       ...(hint === undefined ? {} : { hint }),
       ...(requestId === null ? {} : { request_id: requestId }),
+      ...(retryAfterMs === null ? {} : { retry_after_seconds: retryAfterMs / 1_000 }),
     };
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -127,31 +131,68 @@ const REFUSED_LOG_INS = new Set([
   'mfa_required',
 ]);
 
-/** Lines for people. */
-export function failureLines({
-  detail,
-  code,
-  errors,
-  hint,
-  request_id: request,
-  exitCode,
-  problem,
-}: Failure): string[] {
+/** Of the command that failed. */
+export interface Typing {
+  /** The flags and arguments that were given, by the fields of the API that they set. */
+  typed?: ReadonlyMap<string, string>;
+  /** Where the identity comes from. */
+  source?: string | undefined;
+}
+
+/** Lines for people, in the words of the command line. */
+export function failureLines(failure: Failure, { typed = new Map(), source }: Typing = {}): string[] {
+  const { detail, code, errors, hint, request_id: request } = failure;
   // A single problem is the detail already.
   const [only] = errors.length === 1 ? errors : [];
-  const listed = only !== undefined && detail.includes(only.message) ? [] : errors;
-  return [
-    `error: ${detail}`,
-    ...listed.map(({ pointer, message }) => `  ${pointer === '' ? '/' : pointer}: ${message}`),
-    ...(isDecision(problem?.['decision']) ? [`  It was decided: ${problem['decision'].decision}`] : []),
-    ...(exitCode === EXIT.logIn && hint === undefined && !REFUSED_LOG_INS.has(code)
-      ? [HOW_TO_LOG_IN[code] ?? 'Log in first: cadenza login']
-      : []),
+  const isTold = only !== undefined && detail.includes(only.message);
+  const name = only === undefined ? undefined : typedName(only.pointer, typed);
+  const told = isTold && name !== undefined ? inFlags(detail, only?.pointer ?? '', name) : detail;
+  const lines = [
+    `error: ${told}`,
+    ...(isTold ? [] : errors).map(
+      ({ pointer, message }) => `  ${typedName(pointer, typed) ?? (pointer || '/')}: ${message}`,
+    ),
+    ...factLines(failure),
+    ...logInLines(failure, source),
     ...(hint === undefined ? [] : [hint]),
     ...(request !== undefined && code === 'internal_error' ? [`  request ${request}`] : []),
   ];
+  return lines.map(inCommands);
 }
 
-/** A refused decision comes with the one that won. */
+/** More runs are not listed. */
+const MAX_RUNS = 10;
+
+/** What a refusal says beside its sentence. */
+function factLines({ problem, retry_after_seconds: seconds }: Failure): string[] {
+  const { decision, holds, run_id: run, run_ids: runs } = problem ?? {};
+  const ids = [run, ...(Array.isArray(runs) ? runs : [])].filter((id) => typeof id === 'string');
+  return [
+    // A refused decision comes with the one that won.
+    ...(isDecision(decision) ? [`  It was decided: ${decision.decision}`] : []),
+    ...(isRecord(holds) ? [`  It holds: ${countsIn(holds)}`] : []),
+    ...(ids.length === 0
+      ? []
+      : [`  ${ids.length === 1 ? 'Run' : 'Runs'}: ${ids.slice(0, MAX_RUNS).join(', ')}`]),
+    ...(seconds === undefined ? [] : [`  Try again in ${Math.ceil(seconds)} s.`]),
+  ];
+}
+
 const isDecision = (value: unknown): value is { decision: string } =>
   isRecord(value) && typeof value['decision'] === 'string';
+
+/** `agents: 2, event sources: 1` */
+const countsIn = (counts: Readonly<Record<string, unknown>>): string =>
+  Object.entries(counts)
+    .filter(([, count]) => count !== 0)
+    .map(([name, count]) => `${name.replaceAll('_', ' ')}: ${String(count)}`)
+    .join(', ');
+
+function logInLines({ exitCode, code, hint }: Failure, source: string | undefined): string[] {
+  if (exitCode !== EXIT.logIn || hint !== undefined || REFUSED_LOG_INS.has(code)) return [];
+  if (HOW_TO_LOG_IN[code] !== undefined) return [HOW_TO_LOG_IN[code]];
+  // A log-in would not be used.
+  if (source === 'CADENZA_TOKEN')
+    return ['It is the token in CADENZA_TOKEN: set another one, or unset it and log in: cadenza login'];
+  return ['Log in first: cadenza login'];
+}

@@ -10,6 +10,8 @@ export interface Flag<T> {
   readonly optional: true;
   /** The value that it takes, such as `NAME`. */
   readonly placeholder?: string;
+  /** Fields of the API that it sets, where `fieldsOf` would not find them. */
+  readonly fields?: readonly string[];
   readonly [valueType]?: T;
 }
 export type Flags = Readonly<Record<string, Flag<unknown>>>;
@@ -56,11 +58,24 @@ function parsed<T>(
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** `90`, `90s`, `5m`, `1h`, `2d` */
+/** `90`, `90s`, `5m`, `1h`, `2d`. @throws CliError */
 export function secondsIn(input: string): number {
   const match = /^(\d{1,9})([smhd]?)$/.exec(input);
-  if (match === null) throw usageError(`${input} is no time, such as 30s, 5m or 1h`);
+  if (match === null) throw usageError(`${input} is no time, such as 30s, 5m, 1h or 30d`);
   return Number(match[1]) * (SECONDS[match[2] || 's'] ?? 1);
+}
+
+/** A flag, or an argument, that sets these fields of the API, which refusals name. */
+export const sets = <T extends object>(one: T, ...fields: string[]): T & { fields: readonly string[] } => ({
+  ...one,
+  fields,
+});
+
+/** Fields that a flag may set: `--team` sets `team_id`, `--role` `roles`, `--expires` `expires_at`. */
+export function fieldsOf(name: string, { fields }: Pick<Flag<unknown>, 'fields'>): readonly string[] {
+  if (fields !== undefined) return fields;
+  const field = name.replace(/Stdin$/, '').replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
+  return [field, `${field}_id`, `${field}s`, `${field}_at`, `${field}_in`];
 }
 
 /** As it is typed: `--max-pages`. */

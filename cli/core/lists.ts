@@ -1,5 +1,6 @@
 /** Lists from the server, with a bound unless the user wants everything. */
 import type { Cli } from './cli.ts';
+import { usageError } from './errors.ts';
 import { count, flag, refuseFlags, text, type ValuesOf } from './flags.ts';
 import type { View } from './table.ts';
 
@@ -20,6 +21,7 @@ export type ListFlags = ValuesOf<typeof listFlags>;
 /** Pages that hold all that is shown, and one more, which tells that there is more. */
 export function pageOf({ limit, all }: ListFlags): { limit: number } {
   if (all === true) refuseFlags({ limit }, ['limit'], 'together with --all');
+  if (limit === 0) throw usageError('--limit is at least 1.');
   return { limit: all === true ? MAX_PAGE : Math.min((limit ?? DEFAULT_LIMIT) + 1, MAX_PAGE) };
 }
 

@@ -70,9 +70,13 @@ export async function personId(cli: Cli, given: string): Promise<string> {
 /** The id of a team that is given by id or name. */
 export async function teamId(cli: Cli, given: string): Promise<string> {
   if (isId(given)) return given;
-  for await (const team of cli.client.items('listTeams', { query: { q: given }, signal: cli.signal }))
+  const { signal } = cli;
+  for await (const team of cli.client.items('listTeams', { query: { q: given }, signal }))
     if (team.name.toLowerCase() === given.toLowerCase()) return team.id;
-  throw new CliError(`There is no team ${given}.`, { code: 'not_found' });
+  throw await unknown('team', given, async () => {
+    const { items } = await cli.client.page('listTeams', { query: { limit: COMPARED }, signal });
+    return items;
+  });
 }
 
 /** The query or field of what a team holds, where one is given. */

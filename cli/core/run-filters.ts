@@ -1,7 +1,7 @@
 /** What lists of runs, and actions on many, can be narrowed to. */
 import type { Operations } from '../../client/index.ts';
 import type { Cli } from './cli.ts';
-import { text, type ValuesOf } from './flags.ts';
+import { sets, text, type ValuesOf } from './flags.ts';
 import { agentId, ofTeam, startableId } from './names.ts';
 
 export const runFilters = {
@@ -15,8 +15,8 @@ export const runFilters = {
   runTag: text('Runs with these tags of their own, separated by commas', 'TAG'),
   label: text('Runs with these labels, such as team=sales, separated by commas', 'NAME=VALUE'),
   key: text('Runs that were started with this key', 'KEY'),
-  after: text('Created after this time, such as 2027-01-31T18:00:00Z', 'TIME'),
-  before: text('Created before this time', 'TIME'),
+  after: sets(text('Created after this time, such as 2027-01-31T18:00:00Z', 'TIME'), 'created_after'),
+  before: sets(text('Created before this time', 'TIME'), 'created_before'),
   search: text('Text in the name of the workflow', 'TEXT'),
 };
 type RunFilters = ValuesOf<typeof runFilters>;

@@ -83,6 +83,7 @@ export class Session {
     const { CADENZA_TOKEN: token, CADENZA_CLIENT_ID: id, CADENZA_CLIENT_SECRET: secret } = this.#env;
     if (token) return token;
     if (id && secret) return this.#ofClient(id, secret);
+    if (id || secret) throw halfOfClient(id ? 'CADENZA_CLIENT_SECRET' : 'CADENZA_CLIENT_ID');
     const profile = this.#ownProfile();
     if (profile?.access_token === undefined) return undefined;
     return isFresh(profile) ? profile.access_token : this.#refreshed(undefined);
@@ -172,14 +173,24 @@ export class Session {
   }
 }
 
-/** An origin, perhaps with a path, without a slash at its end. */
+/** Half a log-in must not act as whoever is logged in. */
+const halfOfClient = (missing: 'CADENZA_CLIENT_ID' | 'CADENZA_CLIENT_SECRET'): CliError => {
+  const given = missing === 'CADENZA_CLIENT_ID' ? 'CADENZA_CLIENT_SECRET' : 'CADENZA_CLIENT_ID';
+  return usageError(`${given} is set, but ${missing} is missing: set both, or neither.`);
+};
+
+/** As the host of a URL. */
+export const isLoopback = (hostname: string): boolean => /^(127\.|localhost$|\[::1\]$)/.test(hostname);
+
+/** An origin, perhaps with a path, without a slash at its end. Without a scheme, this machine is http. */
 export function serverUrl(text: string): string {
   const [, scheme = ''] = /^([a-z][a-z\d+.-]*):\/\//i.exec(text) ?? [];
   if (scheme !== '' && !/^https?$/i.test(scheme))
     throw usageError(`The address of a server begins with http:// or https://, not with ${scheme}://.`);
   const withScheme = scheme === '' ? `https://${text}` : text;
   if (!URL.canParse(withScheme)) throw usageError(`${text} is no address of a server.`);
-  const url = new URL(withScheme);
+  const isHere = scheme === '' && isLoopback(new URL(withScheme).hostname);
+  const url = new URL(isHere ? `http://${text}` : withScheme);
   if (url.username !== '' || url.password !== '')
     throw usageError('An address cannot contain a password: use cadenza login.');
   return withoutEnd(`${url.origin}${url.pathname}`, '/');

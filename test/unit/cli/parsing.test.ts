@@ -14,6 +14,7 @@ import { expect, test } from '@jest/globals';
 import { valueOf } from '../../../cli/core/form.ts';
 import { secondsIn } from '../../../cli/core/flags.ts';
 import { readFolder } from '../../../cli/core/folder.ts';
+import { serverUrl } from '../../../cli/core/session.ts';
 import { cliUser } from '../../support/cli.ts';
 import { startServer } from '../../support/http-server.ts';
 
@@ -66,10 +67,28 @@ test.each([
   expect([exitCode, stderr, stdout]).toEqual([2, expect.stringContaining(named), '']);
 });
 
-test('a server that is away is 1 and named; without a session it is 4', async () => {
-  const [status, whoami] = await Promise.all([user.run(['status', '-o', 'json']), user.run(['whoami'])]);
-  expect([status.exitCode, JSON.parse(status.stderr).code]).toEqual([1, 'server_unreachable']);
-  expect(JSON.parse(status.stderr).detail).toContain('http://127.0.0.1:2: ECONNREFUSED');
+test('a server that is away is 3 for status, else 1 and named; without a session it is 4', async () => {
+  const env = { CADENZA_TOKEN: 'x' };
+  const [status, table, list, whoami] = await Promise.all([
+    user.run(['status', '-o', 'json']),
+    user.run(['status', '-o', 'table'], { env }),
+    user.run(['run', 'list', '-o', 'json'], { env }),
+    user.run(['whoami']),
+  ]);
+  expect([status.exitCode, status.json(), status.stderr]).toEqual([
+    3,
+    {
+      url: 'http://127.0.0.1:2',
+      profile: 'default',
+      user: null,
+      status: 'down',
+      problems: ['Cannot reach http://127.0.0.1:2: ECONNREFUSED. Is it running?'],
+    },
+    'Look closer: cadenza doctor\n',
+  ]);
+  expect([table.exitCode, table.stdout]).toEqual([3, expect.stringMatching(/user +unknown\nhealth +down\n/)]);
+  expect([list.exitCode, JSON.parse(list.stderr).code]).toEqual([1, 'server_unreachable']);
+  expect(JSON.parse(list.stderr).detail).toContain('http://127.0.0.1:2: ECONNREFUSED');
   expect([whoami.exitCode, whoami.stderr]).toEqual([4, expect.stringContaining('cadenza login')]);
 });
 
@@ -79,7 +98,38 @@ test('doctor says that the server is away and what to do, and exits with 3', asy
   const [, server] = json();
   expect(server).toMatchObject({ check: 'server', status: 'error' });
   expect(server.detail).toMatch(/ECONNREFUSED\. Is it running\? Start it with npm start/);
-  expect((await user.run(['status'])).stderr).toContain('\nLook closer: cadenza doctor\n');
+  expect((await user.run(['run', 'list'], { env: { CADENZA_TOKEN: 'x' } })).stderr).toContain(
+    '\nLook closer: cadenza doctor\n',
+  );
+});
+
+test('half a machine client is refused, whoever is logged in, unless there is a token', async () => {
+  const [id, secret] = [{ CADENZA_CLIENT_ID: 'ci' }, { CADENZA_CLIENT_SECRET: 's' }];
+  const [noSecret, noId, token] = await Promise.all([
+    user.run(['run', 'list'], { env: id }),
+    user.run(['status'], { env: secret }),
+    user.run(['run', 'list', '-o', 'json'], { env: { ...id, CADENZA_TOKEN: 'x' } }),
+  ]);
+  expect([noSecret.exitCode, noSecret.stderr]).toEqual([
+    2,
+    'error: CADENZA_CLIENT_ID is set, but CADENZA_CLIENT_SECRET is missing: set both, or neither.\n',
+  ]);
+  expect([noId.exitCode, noId.stderr]).toEqual([2, expect.stringContaining('CADENZA_CLIENT_ID is missing')]);
+  expect(JSON.parse(token.stderr).code).toBe('server_unreachable');
+});
+
+test('flags before the command are refused with the command line that was meant', async () => {
+  const [profile, quoted, help] = await Promise.all([
+    user.run(['--profile', 'nix', 'run', 'list']),
+    user.run(['-q', '--jq', '.[] | .id', 'api', 'GET', '/runs']),
+    user.run(['--help']),
+  ]);
+  expect([profile.exitCode, profile.stderr]).toEqual([
+    2,
+    'error: Flags come after the command: cadenza run list --profile nix\n',
+  ]);
+  expect(quoted.stderr).toContain(': cadenza api GET /runs -q --jq ".[] | .id"\n');
+  expect([help.exitCode, help.stderr]).toEqual([0, '']);
 });
 
 test('a server that is not Cadenza is named, with what it answers', async () => {
@@ -277,6 +327,11 @@ test('profiles: only the owner can read the file; another server ends the sessio
   ]);
   expect(listed.stdout).not.toContain('secret');
   expect((await own.run(['config', 'use', 'other'])).exitCode).toBe(1);
+  const unlikely = await own.run(['config', 'set', 'url', 'notaurl']);
+  expect([unlikely.exitCode, unlikely.stderr]).toEqual([
+    2,
+    'error: notaurl is no address of a server. If it is its name: http://notaurl or https://notaurl\n',
+  ]);
   await own.run(['config', 'set', 'url', 'example.com', '--profile', 'default']);
   expect(JSON.parse(readFileSync(own.configFile, 'utf8')).profiles.default).toEqual({
     url: 'https://example.com',
@@ -333,6 +388,16 @@ test('help shows the value of each flag that takes one, and what is required', a
   expect(create?.stdout).toMatch(/\[--email\] +E-mail address; required \[ADDRESS\]\n/);
 });
 
+test('without a scheme, an address is http on this machine, else https', () => {
+  expect(['127.0.0.1:3000', 'localhost:3000/api/', '[::1]:3000', 'example.com'].map(serverUrl)).toEqual([
+    'http://127.0.0.1:3000',
+    'http://localhost:3000/api',
+    'http://[::1]:3000',
+    'https://example.com',
+  ]);
+  expect(serverUrl('https://localhost')).toBe('https://localhost');
+});
+
 test('values of -i follow the schema; times have units', () => {
   expect(valueOf('12', { type: 'string' })).toBe('12');
   expect(valueOf('12', { type: 'integer' })).toBe(12);
@@ -342,5 +407,6 @@ test('values of -i follow the schema; times have units', () => {
   expect(valueOf('{name}', undefined, () => 'YAML')).toBe('{name}');
   expect(valueOf('[a, b]', { type: 'array' }, () => ['a', 'b'])).toEqual(['a', 'b']);
   expect([secondsIn('90'), secondsIn('5m'), secondsIn('1h')]).toEqual([90, 300, 3_600]);
-  expect(() => secondsIn('soon')).toThrow('no time');
+  expect(secondsIn('2d')).toBe(172_800);
+  expect(() => secondsIn('5y')).toThrow('5y is no time, such as 30s, 5m, 1h or 30d');
 });

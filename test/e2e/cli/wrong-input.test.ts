@@ -1,0 +1,101 @@
+/** Mistakes on the command line, and refusals of the server in its words. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { cliUser, type CliUser } from '../../support/cli.ts';
+
+let app: TestApp;
+let builder: Client;
+let cli: CliUser;
+let admin: CliUser;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  builder = await app.as('builder');
+  cli = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('builder')).token });
+  admin = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('admin')).token });
+});
+afterAll(async () => app.close());
+
+test('refused fields are named as they were typed', async () => {
+  const grace = ['user', 'create', 'grace', '--role', 'approver', '--password-stdin', '--email'];
+  const [password, email, expires, after, status, json] = await Promise.all([
+    admin.run([...grace, 'grace@example.com'], { stdin: 'short' }),
+    admin.run([...grace, 'nowhere'], { stdin: 'correct horse battery staple' }),
+    cli.run(['token', 'create', 'ci', '--scope', 'runs:read', '--expires', '9999d']),
+    cli.run(['run', 'list', '--after', 'yesterday']),
+    cli.run(['run', 'list', '--status', 'runing']),
+    cli.run(['run', 'list', '--status', 'runing', '-o', 'json']),
+  ]);
+  expect(password.stderr).toMatch(/^error: --password-stdin/);
+  expect(email.stderr).toMatch(/^error: --email/);
+  expect(expires.stderr).toMatch(/^error: --expires/);
+  expect(after.stderr).toMatch(/^error: --after/);
+  expect(status.stderr).toMatch(/^error: --status/);
+  // Programs get the field of the API.
+  expect(JSON.parse(json.stderr).errors[0].pointer).toMatch(/^status/);
+});
+
+test('a wrong role is named, with the one that is probably meant', async () => {
+  const create = ['user', 'create', 'hopper', '--email', 'h@example.com', '--invite', '--role'];
+  const [near, far, update] = await Promise.all([
+    admin.run([...create, 'aprover']),
+    admin.run([...create, 'boss']),
+    admin.run(['user', 'update', 'hopper', '--role', 'viewer', '--role', 'biulder']),
+  ]);
+  expect([near.exitCode, near.stderr]).toEqual([
+    2,
+    'error: There is no role aprover, did you mean "approver"?\n',
+  ]);
+  expect([far.exitCode, far.stderr]).toEqual([
+    2,
+    expect.stringMatching(/^error: There is no role boss: --role is one of .*approver/),
+  ]);
+  expect(update.stderr).toContain('There is no role biulder, did you mean "builder"?');
+});
+
+test('a team that holds something says what, and a wrong name of a team the near one', async () => {
+  const { username } = await app.user('builder');
+  expect((await admin.run(['team', 'create', 'payroll', '--admin', username])).exitCode).toBe(0);
+  const put = ['secret', 'set', 'KEY', '--stdin', '--team', 'payroll'];
+  expect((await cli.run(put, { stdin: 'value' })).exitCode).toBe(0);
+  const [held, wrong] = await Promise.all([
+    admin.run(['team', 'delete', 'payroll', '--yes']),
+    cli.run(['secret', 'list', '--team', 'payrol']),
+  ]);
+  expect([held.exitCode, held.stderr]).toEqual([
+    5,
+    'error: The team still owns objects: move or delete them first.\n  It holds: secrets: 1\n',
+  ]);
+  expect([wrong.exitCode, wrong.stderr]).toEqual([
+    1,
+    'error: There is no team payrol that you can see, did you mean "payroll"?\n',
+  ]);
+});
+
+test('a missing secret is answered with the command that stores it', async () => {
+  const hook = ['hook', 'create', 'calls', '--scheme', 'github', '--secret', 'MISSING_KEY'];
+  const { exitCode, stderr } = await cli.run(hook);
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining('cadenza secret set MISSING_KEY')]);
+  expect(stderr).not.toContain('PUT /secrets');
+});
+
+test('a wrong token of the environment is named, instead of the advice to log in', async () => {
+  const { exitCode, stderr } = await cli.run(['run', 'list'], { env: { CADENZA_TOKEN: 'wrong' } });
+  expect([exitCode, stderr]).toEqual([4, expect.stringContaining('the token in CADENZA_TOKEN')]);
+});
+
+test('an audit log is narrowed to a person by username', async () => {
+  const { username } = await app.user('builder');
+  await builder.put('/secrets/AUDITED', { value: 'v' });
+  const [byName, unknown] = await Promise.all([
+    admin.run(['audit', 'list', '--actor', username, '--action', 'putSecret']),
+    admin.run(['audit', 'list', '--actor', `${username}x`]),
+  ]);
+  expect(byName.exitCode).toBe(0);
+  expect(new Set(byName.json().map(({ actor }: any) => actor.username))).toEqual(new Set([username]));
+  expect([unknown.exitCode, unknown.stderr]).toEqual([
+    1,
+    expect.stringContaining(`did you mean "${username}"`),
+  ]);
+});
