@@ -50,7 +50,8 @@ export async function runCommandLine(surroundings: Surroundings): Promise<ExitCo
     return EXIT.interrupted;
   }
   const isRefused = Number(context.process.exitCode ?? 0) !== 0;
-  if (complaints.length > 0) report(surroundings, usageError(complaints.join('').trim(), helpOf(app, args)));
+  if (complaints.length > 0)
+    report(surroundings, usageError(complaints.join('').trim(), adviceOn(app, args)));
   return isRefused ? EXIT.usage : exitCode;
 }
 
@@ -103,6 +104,13 @@ function profileIn(words: readonly string[]): string | undefined {
   const at = words.findIndex((word) => word === '--profile' || word.startsWith('--profile='));
   if (at < 0) return undefined;
   return words[at]?.split('=')[1] ?? words[at + 1];
+}
+
+/** `apply` and `diff` take their folder by a flag; else see the help. */
+function adviceOn(app: Application<Context>, args: readonly string[]): string {
+  const [first = '', second = ''] = args;
+  const isFolder = (first === 'apply' || first === 'diff') && !second.startsWith('-') && args.length === 2;
+  return isFolder ? `A folder is given by -f: cadenza ${first} -f ${second}` : helpOf(app, args);
 }
 
 /** Where the user reads how the command that they meant is written. */

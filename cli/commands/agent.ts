@@ -144,10 +144,9 @@ const invoke = command({
     const budget = budgetOf(limits);
     const path = { id: await agentId(cli, given) };
     const { input_schema: schema } = await cli.client.call('getAgent', { path, signal: cli.signal });
-    const input = await withFiles(cli, await readForm(cli, { pairs, file }, schema), attach ?? [], {
-      schema,
-    });
     // Another version may have another schema; the server knows.
+    const read = await readForm(cli, { pairs, file }, schema, { isOpen: version !== undefined });
+    const input = await withFiles(cli, read, attach ?? [], { schema });
     if (version === undefined) await checkForm(schema, input ?? {}, '/input');
     const body = {
       ...(input === undefined ? {} : { input }),

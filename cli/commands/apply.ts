@@ -170,7 +170,9 @@ function inFiles(error: unknown, { files }: Folder): never {
       typeof line === 'number' && file !== undefined
         ? `${file.path}:${line}:${String(column)}#${rest.replace(/^\/definition/, '')}`
         : file?.placed(rest);
-    return { pointer: place ?? String(pointer), code: String(code), message: String(message) };
+    const isMissing = rest === '/visibility' && code === 'required';
+    const told = isMissing ? `${String(message)}, here or for all in cadenza.yaml` : String(message);
+    return { pointer: place ?? String(pointer), code: String(code), message: told };
   });
   // The server's own sentence may name a place in the request, which nobody has written.
   if (!isOfFile) throw error;

@@ -48,7 +48,8 @@ const FINDING = [...Object.keys(runFilters), 'every'];
 
 const DETAILS =
   'Names runs by their ids, or finds them: with --workflow, --tag and the other filters it acts on all ' +
-  `that fit, after a question. At most ${MAX_RUNS} runs.`;
+  `that fit, after a question. At most ${MAX_RUNS} runs. JSON of one id is that run; of several, or of ` +
+  'what filters find, a list with id, status (of HTTP) and run or problem: --jq ".[].run.status".';
 const ASKS =
   'It asks the runs and does not wait for them: the printed status is the one at that moment. ' +
   'cadenza run get shows whether a run has followed.';

@@ -1,12 +1,13 @@
 /** Human tasks. */
 import { buildRouteMap, type Command } from '@stricli/core';
 
-import type { HumanTaskAuditEntry, HumanTaskBatch, Problem } from '../../client/index.ts';
+import type { HumanTask, HumanTaskAuditEntry, HumanTaskBatch, Problem } from '../../client/index.ts';
+import { didYouMean } from '../../contracts/suggest.ts';
 import { attachFlag, withFiles } from '../core/attach.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, commandOfMany, type Context } from '../core/command.ts';
 import { EXIT, usageError, type ExitCode } from '../core/errors.ts';
-import { choice, text, texts } from '../core/flags.ts';
+import { choice, sets, text, texts } from '../core/flags.ts';
 import { readForm } from '../core/form.ts';
 import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
 import { ofTeam, workflowId } from '../core/names.ts';
@@ -20,6 +21,7 @@ import {
   taskView,
   type Decision,
 } from '../core/tasks.ts';
+import { oneLine } from '../core/text.ts';
 
 const TASK = argument('TASK', 'Id of a human task', 'task');
 
@@ -93,7 +95,10 @@ const decideCommand = commandOfMany({
     );
     const [first] = tasks;
     if (first === undefined) throw usageError('Name a task and a decision.');
-    const read = await readForm(cli, { pairs, file }, first.form_schema);
+    for (const task of tasks) checkOffered(task, decision);
+    // A rejection needs no form.
+    const reading = { what: 'form', isOpen: decision === 'reject' } as const;
+    const read = await readForm(cli, { pairs, file }, first.form_schema, reading);
     // Files for the first task, which the runs of the others may then read too.
     const payload = await withFiles(cli, read, attach ?? [], {
       schema: first.form_schema,
@@ -111,6 +116,18 @@ const decideCommand = commandOfMany({
     return EXIT.good;
   },
 });
+
+/** Before the form, which is none of a wrong decision. @throws CliError */
+function checkOffered({ id, status, decisions }: HumanTask, decision: string): void {
+  const offered = decisions.map((one) => one.id);
+  if (!isUndecided(status) || offered.includes(decision)) return;
+  throw usageError(
+    oneLine(
+      `Task ${id} has no decision ${decision}` +
+        (didYouMean(decision, offered) || `. It has: ${offered.join(', ')}`),
+    ),
+  );
+}
 
 const isUndecided = (status: string): boolean => status === 'open' || status === 'claimed';
 
@@ -153,7 +170,7 @@ function action(id: Action, brief: string): Command<Context> {
 
 const delegate = command({
   brief: 'Give a task to another user',
-  arguments: [TASK, argument('USER', 'Id or username', 'person')],
+  arguments: [TASK, sets(argument('USER', 'Id or username', 'person'), 'to')],
   run: async (cli, _flags, id, to) => {
     const body = { to };
     await cli.out.record(await cli.client.call('delegateHumanTask', { path: { id }, body }), taskView);

@@ -186,7 +186,7 @@ const transfer = command({
     'new assignee. Tasks of A2A, conversations, sets and chats of workflows go along. Secrets are copied. ' +
     'The command waits for the end; the transfer goes on without it.',
   flags: { yes: flag('Do not ask') },
-  arguments: [USER, argument('TO', 'Id or username of the new owner', 'person')],
+  arguments: [USER, sets(argument('TO', 'Id or username of the new owner', 'person'), 'to')],
   run: async (cli, { yes }, given, to) => {
     const [path, body] = [{ id: await userId(cli, given) }, { to: await userId(cli, to) }];
     await confirm(cli, `Hand over all that ${given} owns to ${to}?`, yes);

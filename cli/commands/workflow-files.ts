@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import type { DefinitionProblem, UpdateWorkflowRequest, Workflow } from '../../client/index.ts';
+import { counted } from '../../contracts/counted.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { sayWarnings } from '../core/agents.ts';
 import type { Cli } from '../core/cli.ts';
@@ -185,7 +186,7 @@ interface FileProblem extends DefinitionProblem {
 }
 
 export const validate = commandOfMany({
-  brief: 'Check definitions without a server; exits with 3 if one is not valid',
+  brief: 'Check definitions without a server; exits with 3 if one is not valid or cannot run',
   details:
     'Uses the validator of the server. Names of agents are not looked up. Functions and schemas from ' +
     'elsewhere are not fetched, which a warning says. With --server the server checks, and does both, but ' +
@@ -201,9 +202,12 @@ export const validate = commandOfMany({
       problems.push(...found.map((one) => ({ file, ...one })));
     }
     await cli.out.list(problems, problemView);
-    const errors = problems.filter(({ severity }) => severity === 'error').length;
-    cli.say(errors === 0 ? 'Valid.' : `${errors} ${errors === 1 ? 'error' : 'errors'}.`);
-    return errors === 0 ? EXIT.good : EXIT.no;
+    const count = (wanted: DefinitionProblem['severity']): number =>
+      problems.filter(({ severity }) => severity === wanted).length;
+    const [errors, unsupported] = [count('error'), count('unsupported')];
+    if (errors > 0) cli.say(`${counted(errors, 'error')}.`);
+    else cli.say(unsupported === 0 ? 'Valid.' : `Valid, but it cannot run: ${unsupported} unsupported.`);
+    return errors === 0 && unsupported === 0 ? EXIT.good : EXIT.no;
   },
 });
 

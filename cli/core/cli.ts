@@ -7,6 +7,7 @@ import { ConfigFile } from './config-file.ts';
 import { CliError, EXIT } from './errors.ts';
 import type { CommonFlags } from './flags.ts';
 import { Output, type OutputOptions } from './output.ts';
+import { inCommands } from './server-words.ts';
 import { Session } from './session.ts';
 
 export interface Surroundings {
@@ -52,8 +53,9 @@ export class Cli {
     return stdin.isTTY === true && stderr.isTTY === true && !this.env['CI'];
   }
 
+  /** Words for people, on stderr. */
   say(text: string): void {
-    this.out.say(text);
+    this.out.say(inCommands(text));
   }
 
   /** @throws CliError unless there is a session; without it the server would answer 401 */

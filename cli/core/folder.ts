@@ -164,7 +164,8 @@ async function readResource(kind: Kind, path: string, settings: Settings): Promi
   const shared = kind === 'agent' ? sharedFields(settings) : {};
   const name = typeof value['name'] === 'string' ? value['name'] : fileName(path);
   const resource = { ...shared, ...value, kind, name };
-  const isShared = (pointer: string): boolean => pointer === '/visibility' && !('visibility' in value);
+  const isShared = (pointer: string): boolean =>
+    pointer === '/visibility' && 'visibility' in shared && !('visibility' in value);
   const place = (pointer: string): string => (isShared(pointer) ? settings.placed(pointer) : placed(pointer));
   return { file: { path, resource, placed: place }, mistakes: [] };
 }

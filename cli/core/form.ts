@@ -1,5 +1,6 @@
 /** The input of a run or of a decision, from `-f file` and `-i name=value`, checked as the server does. */
 import { isRecord } from '../../contracts/is-record.ts';
+import { didYouMean } from '../../contracts/suggest.ts';
 import type { Cli } from './cli.ts';
 import { CliError, usageError } from './errors.ts';
 import { readDocument } from './input.ts';
@@ -11,13 +12,26 @@ interface Given {
   file: string | undefined;
 }
 
-/** Undefined if the user gave nothing. */
-export async function readForm(cli: Cli, { pairs = [], file }: Given, schema: unknown): Promise<unknown> {
+interface Reading {
+  /** What the schema describes, in words. */
+  what?: 'form' | 'input';
+  /** Whether `-i` may name fields that the schema has not. */
+  isOpen?: boolean;
+}
+
+/** Undefined if the user gave nothing. @throws CliError for a field of `-i` that the schema has not */
+export async function readForm(
+  cli: Cli,
+  { pairs = [], file }: Given,
+  schema: unknown,
+  { what = 'input', isOpen = false }: Reading = {},
+): Promise<unknown> {
   const base = file === undefined ? undefined : await readDocument(cli, file);
   if (pairs.length === 0) return base;
   if (base !== undefined && !isRecord(base)) throw usageError('-i needs an object in the file of -f.');
   const parse = await parserFor(pairs);
   const given = isRecord(schema) ? schema : {};
+  if (!isOpen) for (const pair of pairs) refuseUnknown(pair, given, what);
   return pairs.reduce((value, pair) => withPair(value, pair, given, parse), base ?? {});
 }
 
@@ -56,10 +70,53 @@ function withPair(
 ): Record<string, unknown> {
   const at = pair.indexOf('=');
   if (at < 1) throw usageError(`-i ${pair} is not name=value.`);
-  const own = propertyOf(schema, pair.slice(0, at));
-  // A field's name may contain dots itself.
-  const path = own === undefined ? pair.slice(0, at).split('.') : [pair.slice(0, at)];
-  return withField(value, path, pair.slice(at + 1), { schema, parse });
+  return withField(value, pathIn(pair.slice(0, at), schema), pair.slice(at + 1), { schema, parse });
+}
+
+/** A field's name may contain dots itself. */
+const pathIn = (name: string, schema: Schema): string[] =>
+  propertyOf(schema, name) === undefined ? name.split('.') : [name];
+
+/** JSON Schema allows names that it does not describe, which are mistakes more often than not. */
+function refuseUnknown(pair: string, schema: Schema, what: string): void {
+  const at = pair.indexOf('=');
+  if (at < 1) return;
+  let inner: Schema | undefined = schema;
+  const path = pathIn(pair.slice(0, at), schema);
+  for (const [index, name] of path.entries()) {
+    const known: string[] = inner === undefined ? [] : namesIn(inner);
+    if (known.length === 0) return;
+    if (!known.includes(name))
+      throw usageError(
+        `-i ${pair}: the ${what} has no field ${path.slice(0, index + 1).join('.')}` +
+          (didYouMean(name, known) || `. It has: ${known.join(', ')}`),
+      );
+    inner = inner && propertyOf(inner, name);
+  }
+}
+
+/** Keywords by which a schema may describe other fields than its `properties`. */
+const OTHER_FIELDS = [
+  '$ref',
+  '$dynamicRef',
+  'additionalProperties',
+  'allOf',
+  'anyOf',
+  'dependentSchemas',
+  'else',
+  'if',
+  'oneOf',
+  'patternProperties',
+  'then',
+  'unevaluatedProperties',
+];
+
+/** All names that an object may have; empty if it may have others. */
+function namesIn(schema: Schema): string[] {
+  const { properties, additionalProperties: others } = schema;
+  const isClosed = others === false && schema['patternProperties'] === undefined;
+  const hasOthers = OTHER_FIELDS.some((keyword) => schema[keyword] !== undefined);
+  return isRecord(properties) && (isClosed || !hasOthers) ? Object.keys(properties) : [];
 }
 
 function withField(

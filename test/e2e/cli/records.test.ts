@@ -62,6 +62,13 @@ test('validate works without a server, with the words of the server', async () =
     })),
   );
   expect([unreadable.exitCode, unreadable.stderr]).toEqual([1, expect.stringContaining('broken.yaml')]);
+  const source = GOOD.replace('do:', 'schedule: { every: { hours: 1 }, cron: "0 0 * * *" }\ndo:');
+  const unsupported = await offline.run(['workflow', 'validate', file('unsupported.yaml', source)]);
+  expect([unsupported.exitCode, unsupported.json().map(({ severity }: any) => severity)]).toEqual([
+    3,
+    ['unsupported'],
+  ]);
+  expect(unsupported.stderr).toBe('Valid, but it cannot run: 1 unsupported.\n');
 });
 
 test('limits are shown with what is used, and admins give a user other ones', async () => {
@@ -497,6 +504,28 @@ test('events prints what happens until it is interrupted', async () => {
   });
 });
 
+test('events ends with the session of its user', async () => {
+  const leaving = await app.createUser({ username: 'leaving', roles: ['builder'] });
+  const them = await app.as(leaving);
+  const definition = { do: [{ a: { set: { n: 1 } } }] };
+  const { body } = await them.post('/workflows', { name: 'Leaving', definition });
+  const tail = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: leaving.token }).start(['events']);
+  await until(
+    async () => {
+      expect((await them.post(`/workflows/${body.id}/run`)).status).toBe(201);
+      await sleep(1_000);
+      return tail.stdout();
+    },
+    (text) => text.includes('\n'),
+  );
+  expect((await admin.run(['user', 'disable', 'leaving'])).exitCode).toBe(0);
+  const { exitCode, stderr } = await tail.done;
+  expect([exitCode, stderr]).toEqual([
+    4,
+    expect.stringMatching(/error: Your session has ended\.\nIt is the token in CADENZA_TOKEN/),
+  ]);
+});
+
 test('a folder is applied once, then unchanged; its export changes nothing; prune asks first', async () => {
   const set = mkdtempSync(join(folder, 'set-'));
   const put = (path: string, content: string): void => {
@@ -570,6 +599,16 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
   expect([unknown.exitCode, unknown.stderr]).toEqual([
     1,
     expect.stringMatching(/^error: Nothing was applied.*\n  .*agents\/wrong\.yaml:3:1#\/configurations: /),
+  ]);
+  // Neither the file nor cadenza.yaml says it.
+  put('agents/wrong.yaml', 'type: api\nversion: 1.0.0\nconfiguration: { endpoint: "https://example.com" }\n');
+  expect((await cli.run(['apply', '-f', set])).stderr).toMatch(
+    /agents\/wrong\.yaml:1:1#\/visibility: is required, here or for all in cadenza\.yaml\n/,
+  );
+  const place = await cli.run(['diff', set]);
+  expect([place.exitCode, place.stderr]).toEqual([
+    2,
+    expect.stringContaining(`A folder is given by -f: cadenza diff -f ${set}\n`),
   ]);
   rmSync(join(set, 'agents/wrong.yaml'));
   put('cadenza.yaml', settings.replace('[money]', '5'));
@@ -692,6 +731,12 @@ test('a username counts in any case, and an admin enters the absence of somebody
     admin.run(['absence', 'create', 'babbage', day, '--user', 'lovelac']),
   ]);
   expect(absence.json()).toMatchObject({ user: { id: away.id }, deputy: { id: deputy.id } });
+  // The end of the day.
+  const end = new Date(Date.parse(day) + 86_400_000).toISOString();
+  expect([Date.parse(absence.json().until), absence.stderr]).toEqual([
+    Date.parse(end),
+    `${absence.json().deputy.display_name} decides until ${end.slice(0, 10)} 00:00 (UTC).\n`,
+  ]);
   expect(shown.json().id).toBe(away.id);
   expect([unknown.exitCode, unknown.stderr]).toEqual([
     1,
@@ -778,7 +823,7 @@ test('lists of runs and tasks are narrowed and ordered', async () => {
   expect(await runs('--owner', 'me', '--after', '2026-01-01T00:00:00Z')).toEqual([run]);
   expect(await runs('--before', '2026-01-01T00:00:00+01:00')).toEqual([]);
   const refused = await cli.run(['run', 'list', '--after', '10000-01-01T00:00:00Z']);
-  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('created_after')]);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringMatching(/^error: --after /)]);
   const user = await app.user('builder');
   const candidates = { users: [user.id], roles: [], groups: [] };
   const asking = await insertRun(app.orm, { owner: user.id });

@@ -182,6 +182,18 @@ test('wrong input is told by field before anything is sent, in the words of the 
     expect.stringContaining('/payload/amount: Amount to refund'),
   ]);
   expect(small.exitCode).toBe(1);
+  const [misspelt, farOff, wrong, start] = await Promise.all([
+    cli.run(['task', 'decide', task, 'approve', '-i', 'amount=5', '-i', 'amuont=6']),
+    cli.run(['task', 'decide', task, 'approve', '-i', 'reason=none']),
+    cli.run(['task', 'decide', task, 'aprove']),
+    cli.run(['run', 'start', 'Refund', '-i', 'ordr=7']),
+  ]);
+  for (const { exitCode } of [misspelt, farOff, wrong, start]) expect(exitCode).toBe(2);
+  expect(misspelt.stderr).toBe('error: -i amuont=6: the form has no field amuont, did you mean "amount"?\n');
+  expect(farOff.stderr).toBe('error: -i reason=none: the form has no field reason. It has: amount\n');
+  expect(wrong.stderr).toBe(`error: Task ${task} has no decision aprove, did you mean "approve"?\n`);
+  expect(start.stderr).toContain('the input has no field ordr, did you mean "order"?');
+  expect((await builder.get('/runs')).body).toHaveLength(before + 1);
   const good = await cli.run(['task', 'decide', task, 'approve', '-f', '-'], { stdin: 'amount: 5' });
   expect([good.exitCode, good.json().decision.payload]).toEqual([0, { amount: 5 }]);
 });

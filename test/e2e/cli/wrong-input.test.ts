@@ -19,14 +19,17 @@ afterAll(async () => app.close());
 
 test('refused fields are named as they were typed', async () => {
   const grace = ['user', 'create', 'grace', '--role', 'approver', '--password-stdin', '--email'];
-  const [password, email, expires, after, status, json] = await Promise.all([
+  const [password, email, expires, after, status, json, absence] = await Promise.all([
     admin.run([...grace, 'grace@example.com'], { stdin: 'short' }),
     admin.run([...grace, 'nowhere'], { stdin: 'correct horse battery staple' }),
     cli.run(['token', 'create', 'ci', '--scope', 'runs:read', '--expires', '9999d']),
     cli.run(['run', 'list', '--after', 'yesterday']),
     cli.run(['run', 'list', '--status', 'runing']),
     cli.run(['run', 'list', '--status', 'runing', '-o', 'json']),
+    cli.run(['absence', 'create', 'nobody', '2126-01-08', '--from', '2126-02-01']),
   ]);
+  expect(absence.stderr).toMatch(/^(?:error: |  )(?:DEPUTY|UNTIL|--from)\b/m);
+  expect(absence.stderr).not.toMatch(/\/(?:deputy|until|from)/);
   expect(password.stderr).toMatch(/^error: --password-stdin/);
   expect(email.stderr).toMatch(/^error: --email/);
   expect(expires.stderr).toMatch(/^error: --expires/);
@@ -78,6 +81,19 @@ test('a missing secret is answered with the command that stores it', async () =>
   const { exitCode, stderr } = await cli.run(hook);
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining('cadenza secret set MISSING_KEY')]);
   expect(stderr).not.toContain('PUT /secrets');
+  // Warnings too.
+  const configuration = { endpoint: 'https://example.com/s', headers: { 'X-Key': '<OTHER_KEY>' } };
+  const agent = { name: 'keyed', type: 'api', version: '1.0.0', visibility: 'private', configuration };
+  const registered = await cli.run(['agent', 'create', '-'], { stdin: JSON.stringify(agent) });
+  expect([registered.exitCode, registered.stderr]).toEqual([
+    0,
+    expect.stringContaining('add it with cadenza secret set OTHER_KEY'),
+  ]);
+});
+
+test('a list of nothing is refused', async () => {
+  const { exitCode, stderr } = await cli.run(['run', 'list', '--limit', '0']);
+  expect([exitCode, stderr]).toEqual([2, 'error: --limit is at least 1.\n']);
 });
 
 test('a wrong token of the environment is named, instead of the advice to log in', async () => {
