@@ -76,6 +76,19 @@ test('a team that holds something says what, and a wrong name of a team the near
   ]);
 });
 
+test('a run that is in the way is named', async () => {
+  await builder.post('/workflows', { name: 'keyed-runs', definition: { do: [{ a: { set: { b: 1 } } }] } });
+  const start = (value: string) =>
+    cli.run(['run', 'start', 'keyed-runs', '--key', 'once', '-i', `n=${value}`, '-o', 'name']);
+  const first = await start('1');
+  expect(first.exitCode).toBe(0);
+  const second = await start('2');
+  expect([second.exitCode, second.stderr]).toEqual([
+    5,
+    `error: A live run of the workflow has this key, and other input.\n  Run: ${first.stdout}`,
+  ]);
+});
+
 test('a missing secret is answered with the command that stores it', async () => {
   const hook = ['hook', 'create', 'calls', '--scheme', 'github', '--secret', 'MISSING_KEY'];
   const { exitCode, stderr } = await cli.run(hook);
