@@ -16,7 +16,7 @@ export function deliveryActivities({ orm, deliveries, notifications }: ActivityD
     kinds: deliveries.kinds,
     sender: deliveries.sender,
     retry: deliveries.retry ?? STANDARD_RETRY,
-    places: new DeliveryPlaces(),
+    places: new DeliveryPlaces(deliveries.isShortOfMemory),
   };
   return {
     deliverNext(targetId) {

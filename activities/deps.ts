@@ -46,6 +46,8 @@ export interface ActivityDeps {
     sender: DeliverySender;
     /** Default: `STANDARD_RETRY`. */
     retry?: RetryPolicy;
+    /** Whether the worker grants only a few slots now. Default: never. */
+    isShortOfMemory?: () => boolean;
   };
   /** How people are told of human tasks. */
   notifications: { expand: PrepareDeps; deliver: NotifyDeps };

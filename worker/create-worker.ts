@@ -2,11 +2,10 @@
 import { getHeapStatistics } from 'node:v8';
 import { Worker, type NativeConnection, type WorkerTuner, type WorkflowBundle } from '@temporalio/worker';
 import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
-import { halfOfMemoryMib } from '../config/memory.ts';
 import type { DeliveryActivities, FollowCallInput, RunActivities } from '../contracts/activities.ts';
 import { MAX_HANDED_OVER } from '../activities/handed-over-calls.ts';
 import type { ShortCalls } from '../activities/short-calls.ts';
-import { createMemoryGauge, createMemorySlots } from './memory-slots.ts';
+import { createMemorySlots, workerMemory, type MemoryGauge } from './memory-slots.ts';
 import { withWorkflowThreads } from './workflow-threads.ts';
 
 export interface CreateWorkerOptions {
@@ -21,8 +20,8 @@ export interface CreateWorkerOptions {
   isPaused?: () => boolean;
   /** The most concurrent activities: invocations and database work. */
   maxActivities?: number;
-  /** Above this the worker takes few tasks at once; default: half of the machine's memory, at most 2 GiB. */
-  memoryMib?: number | undefined;
+  /** When it is full the worker takes few tasks at once. */
+  memory?: MemoryGauge;
   /** Temporal gives the worker only work of this version; null: of workflows without versions. */
   version?: WorkerDeploymentVersion | null;
   /** How many runs keep their state in memory between steps; default: one for each 8 MiB of the heap. */
@@ -91,7 +90,7 @@ function createMain(options: CreateWorkerOptions): Promise<Worker> {
     version = null,
     isPaused = () => false,
     maxActivities = 200,
-    memoryMib = Math.min(halfOfMemoryMib(), 2_048),
+    memory = workerMemory(),
     maxCachedRuns = cachedRunsOfHeap(),
   } = options;
   const create = () =>
@@ -111,21 +110,18 @@ function createMain(options: CreateWorkerOptions): Promise<Worker> {
             },
           }
         : {}),
-      tuner: tunerOf({ memoryMib, maxActivities, shortCalls, isPaused }),
+      tuner: tunerOf({ memory, maxActivities, shortCalls, isPaused }),
       maxCachedWorkflows: maxCachedRuns,
       ...SHUTDOWN,
     });
   return withWorkflowThreads(create);
 }
 
-interface TunerOptions extends Required<
-  Pick<CreateWorkerOptions, 'maxActivities' | 'shortCalls' | 'isPaused'>
-> {
-  memoryMib: number;
-}
+type TunerOptions = Required<
+  Pick<CreateWorkerOptions, 'maxActivities' | 'shortCalls' | 'isPaused' | 'memory'>
+>;
 
-function tunerOf({ memoryMib, maxActivities, shortCalls, isPaused }: TunerOptions): WorkerTuner {
-  const memory = createMemoryGauge(memoryMib * MIB);
+function tunerOf({ memory, maxActivities, shortCalls, isPaused }: TunerOptions): WorkerTuner {
   return {
     // One thread runs all workflow tasks, and Temporal reassigns those that have not ended after 10 s.
     // A task whose run makes a short call does not use the thread, so it does not count.

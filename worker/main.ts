@@ -36,6 +36,7 @@ import { startEventPump } from './event-pump.ts';
 import { startNotificationPump } from './notification-pump.ts';
 import { createNotifications } from './notifications.ts';
 import { createTaskMeter } from './task-meter.ts';
+import { workerMemory } from './memory-slots.ts';
 import { openResources } from './resources.ts';
 import { startTracePump } from './trace-pump.ts';
 import { watchWritePause } from './write-pause.ts';
@@ -93,6 +94,7 @@ const notifications = createNotifications({
   undecidable: createTaskMeter(Runtime.instance().metricMeter),
 });
 const shortCalls = createShortCalls(env.TEMPORAL_TASK_QUEUE);
+const memory = workerMemory(env.WORKER_MEMORY_MIB);
 const activities = createActivities({
   orm,
   adapters,
@@ -110,7 +112,7 @@ const activities = createActivities({
   answers: createAnswerMemory(env.WORKER_ANSWER_MIB * 1024 * 1024),
   retentionDays: env.RETENTION_DAYS,
   eventDays: env.EVENT_RETENTION_DAYS,
-  deliveries: { kinds, sender },
+  deliveries: { kinds, sender, isShortOfMemory: () => memory() >= 1 },
   notifications,
   secret: resources.secret,
 });
@@ -143,7 +145,7 @@ const worker = await createWorker({
   activities,
   workflowBundle,
   dataConverter: resources.dataConverter,
-  memoryMib: env.WORKER_MEMORY_MIB,
+  memory,
   shortCalls,
   isPaused: () => pause.isOn,
   ...(env.WORKER_CACHED_RUNS === undefined ? {} : { maxCachedRuns: env.WORKER_CACHED_RUNS }),

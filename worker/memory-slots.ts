@@ -4,6 +4,7 @@
  * large one can wait without its timeouts passing (docs/adr/0022).
  */
 import type { CustomSlotSupplier, SlotInfo, SlotPermit, SlotReserveContext } from '@temporalio/worker';
+import { halfOfMemoryMib } from '../config/memory.ts';
 
 export interface SlotOptions {
   /** Of each queue; granted regardless of memory, so the worker always makes progress. */
@@ -23,6 +24,7 @@ export interface SlotOptions {
 /** What the process holds, as a part of what it may: from 1 on only the minimum is granted. */
 export type MemoryGauge = () => number;
 
+const MIB = 1024 * 1024;
 /** Measuring takes 20 µs, so a result is reused for this long. */
 const MEASURE_MS = 10;
 const RECHECK_MS = 100;
@@ -165,6 +167,11 @@ class MemorySlots {
     this.#grantedAt = this.#clock();
     return { sticky };
   }
+}
+
+/** Of a worker. @param memoryMib default: half of the machine's memory, at most 2 GiB */
+export function workerMemory(memoryMib = Math.min(halfOfMemoryMib(), 2_048)): MemoryGauge {
+  return createMemoryGauge(memoryMib * MIB);
 }
 
 /** The resident memory of the process: heaps of all its threads, buffers, the SDK's own. */

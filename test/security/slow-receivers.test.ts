@@ -98,3 +98,30 @@ test('so does one receiver that hangs, whoever sends to it', async () => {
   await release();
   for (const [index, ids] of hanging.entries()) await expectDelivered(owners[index]!, ids);
 });
+
+test('a worker that is short of memory gives one holder two of its eight slots', async () => {
+  slow.seen.splice(0);
+  held.splice(0).forEach((answer) => answer());
+  const short = await startTestPlatform({ worker: false, env: { WORKER_MEMORY_MIB: '256' } });
+  // This process holds more than its worker may.
+  const ballast = Buffer.alloc(256 * 1024 * 1024, 1);
+  try {
+    const owner = await short.as(await short.createUser({ roles: ['builder'] }));
+    const other = await short.as(await short.createUser({ roles: ['builder'] }));
+    const hanging = await webhooksTo(owner, slow.url, 10);
+    const quick = await webhooksTo(other, fast.url, 3);
+    await short.startWorker();
+    await until(
+      async () => held.length,
+      (count) => count >= 2,
+    );
+    await expectDelivered(other, quick);
+    expect(held).toHaveLength(2);
+    const release = setInterval(() => held.splice(0).forEach((answer) => answer()), 20);
+    await expectDelivered(owner, hanging);
+    clearInterval(release);
+    expect(process.memoryUsage.rss()).toBeGreaterThan(ballast.length);
+  } finally {
+    await short.close();
+  }
+});

@@ -53,6 +53,7 @@ import { startEventPump } from '../../worker/event-pump.ts';
 import { watchWritePause } from '../../worker/write-pause.ts';
 import { createWritePauseWatch } from '../../domain/operations/write-pause.ts';
 import { createWorker } from '../../worker/create-worker.ts';
+import { workerMemory } from '../../worker/memory-slots.ts';
 import { ownServers } from '../../config/own-servers.ts';
 import { temporalLogger } from '../../worker/temporal-logger.ts';
 import {
@@ -197,6 +198,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     retry,
   });
   const shortCalls = createShortCalls(temporal.taskQueue);
+  const memory = workerMemory(app.env.WORKER_MEMORY_MIB);
   const activities = createActivities({
     orm,
     calls: createActiveCalls({ orm, logger, endedCalls }),
@@ -215,7 +217,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     answers: createAnswerMemory(app.env.WORKER_ANSWER_MIB * 1024 * 1024),
     retentionDays: app.env.RETENTION_DAYS,
     eventDays: app.env.EVENT_RETENTION_DAYS,
-    deliveries: { kinds, sender, retry },
+    deliveries: { kinds, sender, retry, isShortOfMemory: () => memory() >= 1 },
     notifications,
     secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
   });
@@ -236,7 +238,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
       activities,
       workflowBundle,
       dataConverter,
-      memoryMib: app.env.WORKER_MEMORY_MIB,
+      memory,
       shortCalls,
       isPaused: () => pause.isOn,
       ...other,

@@ -44,3 +44,29 @@ test('a place is kept while nobody wants it, and given to others after ten secon
   jest.advanceTimersByTime(10_001);
   expect(young.isOver()).toBe(true);
 });
+
+test('of a worker that is short of memory a holder gets two places', () => {
+  let isShort = true;
+  const places = new DeliveryPlaces(() => isShort);
+  const [first, second, third] = [places.place(), places.place(), places.place()];
+  expect([first, second, third].map((place, at) => place.take(target('ada', `host-${at}`)))).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect(places.place().take(target('bob', 'other'))).toBe(true);
+  isShort = false;
+  expect(third.take(target('ada', 'host-2'))).toBe(true);
+});
+
+test('a holder with more places gives them back when memory gets short, though nobody can ask', () => {
+  let isShort = false;
+  const places = new DeliveryPlaces(() => isShort);
+  const all = fill(places);
+  jest.advanceTimersByTime(10_001);
+  expect(all.filter((place) => place.isOver())).toEqual([]);
+  isShort = true;
+  expect(all.every((place) => place.isOver())).toBe(true);
+  for (const place of all.slice(2)) place.leave();
+  expect(all.slice(0, 2).some((place) => place.isOver())).toBe(false);
+});
