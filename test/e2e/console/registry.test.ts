@@ -746,6 +746,9 @@ inBrowser('agents are imported from a document, checked, and connected to other 
   await heading(page, 'getPet').waitFor();
   await page.getByText(`openapi: ${service.url}${DOCUMENT} (getPet)`).waitFor();
   await page.getByText('Not checked yet.').waitFor();
+  // Not as wide as the page.
+  const checkNow = await page.getByRole('button', { name: 'Check now' }).boundingBox();
+  expect(checkNow?.width).toBeLessThan(200);
   await click(page, 'Check now');
   await page
     .getByRole('status')
