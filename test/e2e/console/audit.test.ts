@@ -41,10 +41,12 @@ inBrowser('an admin gets from a workflow to what was done to it, and an entry sa
   await rows(page).nth(1).waitFor();
   expect(new URL(page.url()).pathname).toBe('/console/settings/audit');
   expect([searchOf(page).get('object_id'), await rows(page).count()]).toEqual([id, 2]);
-  await rows(page).filter({ hasText: 'updateWorkflow' }).getByRole('button', { name: 'All fields' }).click();
-  const dialog = page.getByRole('dialog', { name: 'updateWorkflow' });
+  await rows(page).filter({ hasText: 'Update workflow' }).getByRole('button', { name: 'All fields' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Update workflow' });
   for (const text of [`ada, ${ada.id}`, `workflow ${id}`, 'ledger-script/7', 'Request id', 'Credential'])
     await dialog.getByText(text).first().waitFor();
+  // The name that the filter takes.
+  await dialog.getByText('updateWorkflow', { exact: true }).waitFor();
   await dialog.getByText('private → public').waitFor();
   await dialog.getByText('changed; such values are not kept').first().waitFor();
   await expectFits(page, 'audit-entry');
@@ -69,12 +71,12 @@ inBrowser('the log is narrowed by person, action, object and time, and so is its
     await fill('Kind of object', 'workflow');
     await fill('Person', 'ada');
     await page.waitForURL((url) => url.searchParams.get('actor_id') === ada.id);
-    await rows(page).filter({ hasText: 'updateWorkflow' }).waitFor();
+    await rows(page).filter({ hasText: 'Update workflow' }).waitFor();
     await fill('From', '2026-01-31T08:30');
     await page.waitForURL((url) => url.searchParams.has('from'));
     // The fields show what the address says.
     await page.reload();
-    await rows(page).filter({ hasText: 'updateWorkflow' }).waitFor();
+    await rows(page).filter({ hasText: 'Update workflow' }).waitFor();
     expect(await page.getByLabel('From').inputValue()).toBe('2026-01-31T08:30');
     const address = await page.getByRole('link', { name: 'Download as CSV' }).getAttribute('href');
     const csv = (await page.evaluate(`fetch(${JSON.stringify(address)}).then((r) => r.text())`)) as string;
@@ -197,15 +199,17 @@ inBrowser('users, teams and agents lead an admin to their entries', async () => 
   });
   const { page, complaints, open } = await visit(root);
   for (const [screen, place, action] of [
-    ['/settings/teams', page.getByRole('row', { name: 'auditors' }), 'putTeamMember'],
-    [`/agents/${agent.id}`, page.locator('main'), 'createAgent'],
+    ['/settings/teams', page.getByRole('row', { name: 'auditors' }), 'Put team member'],
+    [`/agents/${agent.id}`, page.locator('main'), 'Create agent'],
   ] as const) {
     await open(screen);
     await place.getByRole('link', { name: 'History', exact: true }).click();
     await rows(page).filter({ hasText: action }).waitFor();
   }
   await open('/settings/users?q=ada');
-  await page.getByRole('row', { name: 'ada@' }).getByRole('link', { name: 'History' }).click();
+  const row = page.getByRole('row', { name: 'ada@' });
+  await row.getByRole('button', { name: 'More', exact: true }).click();
+  await row.getByRole('link', { name: 'History' }).click();
   await page.waitForURL((url) => url.searchParams.get('object_id') === ada.id);
   expect(complaints).toEqual([]);
 });
@@ -219,12 +223,12 @@ inBrowser('an admin of a team reads what was done to what it holds, and no other
   const { page, complaints, open } = await visit(lead);
   await open(`/workflows/${id}`);
   await page.getByRole('link', { name: 'History', exact: true }).click();
-  await rows(page).filter({ hasText: 'updateWorkflow' }).waitFor();
+  await rows(page).filter({ hasText: 'Update workflow' }).waitFor();
   expect([searchOf(page).get('team_id'), searchOf(page).get('object_id')]).toEqual([team.id, id]);
   // What was done to it before it was the team's is not.
   expect(await rows(page).count()).toBe(1);
   await rows(page).getByRole('button', { name: 'All fields' }).click();
-  const dialog = page.getByRole('dialog', { name: 'updateWorkflow' });
+  const dialog = page.getByRole('dialog', { name: 'Update workflow' });
   await dialog.getByText('Moved to the team').waitFor();
   await dialog.getByText(`ledgers, ${team.id}`).waitFor();
   await expectFits(page, 'audit-of-team');
@@ -233,7 +237,7 @@ inBrowser('an admin of a team reads what was done to what it holds, and no other
   expect(searchOf(page).get('team_id')).toBe(team.id);
   await page.getByLabel('Id of the object', { exact: true }).fill('');
   await page.getByLabel('Id of the object', { exact: true }).blur();
-  await rows(page).filter({ hasText: 'createTeam' }).waitFor();
+  await rows(page).filter({ hasText: 'Create team' }).waitFor();
   await page.getByLabel('Person', { exact: true }).fill('root');
   await page.getByLabel('Person', { exact: true }).blur();
   await page.waitForURL((url) => url.searchParams.get('actor_id') === root.id);

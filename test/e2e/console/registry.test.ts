@@ -570,7 +570,9 @@ inBrowser('an admin creates a user, who ends other sessions and changes the pass
   await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('row', { name: /grace.*disabled/ }).waitFor();
   const { body: named } = await asAda.post('/agents', { ...summariser('named'), description: 'For Grace' });
-  await page.getByRole('row', { name: /grace/ }).getByRole('button', { name: 'Erase' }).click();
+  const graces = page.getByRole('row', { name: /grace/ });
+  await graces.getByRole('button', { name: 'More', exact: true }).click();
+  await graces.getByRole('button', { name: 'Erase' }).click();
   await dialog.getByText('Stays, without the name').waitFor();
   await dialog.getByText('Texts with the name').waitFor();
   await dialog.getByLabel('Names in texts').selectOption('Replace');

@@ -9,6 +9,7 @@ import { beginTransfer } from '../../../domain/transfers/begin.ts';
 import { continueTransfers } from '../../../domain/transfers/continue.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { createClient, type Client, type TestApp, type TestUser } from '../../support/app.ts';
+import { phone } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
 import { until } from '../../support/platform.ts';
 
@@ -209,6 +210,7 @@ inBrowser('an admin hands over what a user owns, erases the user, and asks Tempo
   const dialog = dialogOf(page);
   await open('/settings/users');
   const row = page.getByRole('row', { name: /olga/ });
+  await row.getByRole('button', { name: 'More', exact: true }).click();
   await row.getByRole('button', { name: 'Erase' }).click();
   await dialog.getByText('Hand over first').waitFor();
   await dialog.getByRole('link', { name: "On the user's page" }).click();
@@ -309,4 +311,48 @@ inBrowser('a user is created without a password, and only admins open the page o
   expect(builder.complaints).toEqual([]);
   await open('/settings/users/0197a1b2-0000-7000-8000-000000000001');
   await page.getByRole('alert').getByText('There is no such user').waitFor();
+});
+
+inBrowser('on a phone the parts of the settings and the rarer acts are shown on demand', async () => {
+  await app.createUser({ username: 'mallory', roles: ['builder', 'approver'] });
+  const { page, complaints, open } = await visit(root, { viewport: phone });
+  await open('/settings/profile');
+  const menu = page.getByRole('button', { name: /^Settings: / });
+  const parts = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
+  expect([await menu.innerText(), await parts.count()]).toEqual([
+    expect.stringContaining('Settings: Profile'),
+    0,
+  ]);
+  const { y = Infinity } = (await heading(page, 'Profile').boundingBox()) ?? {};
+  expect(y).toBeLessThan(200);
+  await menu.click();
+  await expectFits(page, 'settings-menu');
+  await parts.filter({ hasText: 'Users' }).click();
+  await heading(page, 'Users').waitFor();
+  expect([await menu.innerText(), await parts.count()]).toEqual([
+    expect.stringContaining('Settings: Users'),
+    0,
+  ]);
+  const row = page.getByRole('row', { name: /mallory/ });
+  await row.getByText('builder, approver').first().waitFor();
+  expect(await row.getByRole('button').allInnerTexts()).toEqual(['Change', 'More']);
+  await expectFits(page, 'users-phone');
+  await row.getByRole('button', { name: 'More', exact: true }).click();
+  expect(await row.getByRole('button').allInnerTexts()).toEqual([
+    'Change',
+    'Budget',
+    'Limits',
+    'Erase',
+    'Less',
+  ]);
+  await expectFits(page, 'users-more-phone');
+  await open('/settings/audit');
+  const entry = page.getByRole('row').filter({ hasText: 'Log in' }).first();
+  await entry.getByText('done · session').waitFor();
+  await expectFits(page, 'audit-phone');
+  // Nothing of the table is below the buttons, which stay in sight.
+  const hidden = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(
+    document.querySelector('[role=region]'))`;
+  expect(await page.evaluate(hidden)).toBe(0);
+  expect(complaints).toEqual([]);
 });

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 
 import type { Client, TestUser } from '../../support/app.ts';
 import { accessibilityProblems, keepPicture } from '../../support/chromium.ts';
-import { consoleTests, expectScreensFit } from '../../support/console.ts';
+import { consoleTests, expectFits, expectScreensFit } from '../../support/console.ts';
 import { until } from '../../support/platform.ts';
 
 let ada: TestUser;
@@ -440,6 +440,24 @@ inBrowser('expressions are tried on the data of the last run', async () => {
   await page.getByLabel('Data', { exact: true }).selectOption('Output of settle');
   await page.getByLabel('Expression in jq').fill('"done: ${ .done }"');
   await result.getByText('done: true').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('the picture tells a warning from an error, by colour and by word', async () => {
+  const ask = { call: 'human', with: { title: 'Pay?', assignee: 'nosuchuser' } };
+  const { id } = await create('Marked', { do: [{ ask }, { wrong: { set: 1, sot: 2 } }] });
+  const { page, complaints, open } = await visit(ada);
+  await open(`/workflows/${id}`);
+  const picture = page.getByRole('group', { name: 'Diagram of the workflow' });
+  await picture.getByRole('button', { name: /ask.* warning.*nosuchuser/ }).waitFor();
+  await picture.getByRole('button', { name: /wrong.* error/ }).waitFor();
+  const borderOf = (severity: string) =>
+    page.evaluate(`getComputedStyle(document.querySelector('[data-problem=${severity}]')).border`);
+  expect([await borderOf('warning'), await borderOf('error')]).toEqual([
+    '2px dotted rgb(138, 83, 0)',
+    '2px dashed rgb(180, 35, 24)',
+  ]);
+  await expectFits(page, 'picture-severities');
   expect(complaints).toEqual([]);
 });
 

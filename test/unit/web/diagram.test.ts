@@ -11,18 +11,18 @@ const definition = {
   do: [{ loop: { for: { in: '.list' }, do: [{ ask: { call: 'agent', with: {} } }] } }, { done: { set: {} } }],
 };
 
-test('a problem belongs to the innermost task that has it', () => {
+test('a problem belongs to the innermost task that has it, which shows the worst severity', () => {
   const tasks = tasksIn(drawingOf(definition));
   const found = problemsByTask(tasks, [
-    { pointer: '/do/0/loop/do/0/ask/with/agent', message: 'no agent' },
-    { pointer: '/do/0/loop/do/0/ask', message: 'too slow' },
-    { pointer: '/do/0/loop/for/each', message: 'no name' },
-    { pointer: '/input', message: 'nobody’s' },
-    { pointer: '', message: 'nobody’s either' },
+    { pointer: '/do/0/loop/do/0/ask/with/agent', message: 'no agent', severity: 'warning' },
+    { pointer: '/do/0/loop/do/0/ask', message: 'too slow', severity: 'error' },
+    { pointer: '/do/0/loop/for/each', message: 'no name', severity: 'warning' },
+    { pointer: '/input', message: 'nobody’s', severity: 'error' },
+    { pointer: '', message: 'nobody’s either', severity: 'error' },
   ]);
   expect([...found]).toEqual([
-    ['/do/0/loop/do/0/ask', 'no agent\ntoo slow'],
-    ['/do/0/loop', 'no name'],
+    ['/do/0/loop/do/0/ask', { message: 'no agent\ntoo slow', severity: 'error' }],
+    ['/do/0/loop', { message: 'no name', severity: 'warning' }],
   ]);
 });
 

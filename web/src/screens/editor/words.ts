@@ -1,3 +1,5 @@
+import { severityWords } from '../../ui/severity-words.ts';
+
 export const words = {
   list: 'Workflows',
   newTitle: 'New workflow',
@@ -44,7 +46,7 @@ export const words = {
     none: 'No problems',
     count: (count: number) => (count === 1 ? '1 problem' : `${count} problems`),
     took: (ms: number) => `${ms < 1 ? '<1' : Math.round(ms)} ms`,
-    severities: { error: 'error', unsupported: 'not supported', warning: 'warning' },
+    severities: severityWords,
     whole: 'whole definition',
     next: 'Next problem',
     checking: 'Checking…',

@@ -7,6 +7,7 @@ import { Dialog } from '../../ui/dialog.tsx';
 import page from '../../ui/page.module.css';
 import { exactTime } from '../../ui/time.ts';
 import { Value } from '../../ui/value.tsx';
+import { actionText } from './audit-filter.ts';
 import { words } from './audit-words.ts';
 import css from './settings.module.css';
 
@@ -17,7 +18,7 @@ interface Props {
 
 export function AuditEntryDialog({ entry, onClose }: Props) {
   return (
-    <Dialog open={entry !== null} title={entry?.action ?? ''} onClose={onClose}>
+    <Dialog open={entry !== null} title={actionText(entry?.action ?? '')} onClose={onClose}>
       {entry !== null && <Entry entry={entry} onClose={onClose} />}
       <button type="button" onClick={onClose}>
         {words.close}
@@ -77,6 +78,7 @@ function factsOf(entry: AuditEntry): [name: string, value: string][] {
   const { actor, object, credential, fields } = entry;
   const values: Record<keyof typeof words.fields, string | null> = {
     at: exactTime(entry.at),
+    action: entry.action,
     actor: actor === null ? null : [actor.username, actor.id].filter((one) => one !== null).join(', '),
     outcome: words.outcomes[entry.outcome],
     object: object === null ? null : `${object.type} ${object.id ?? ''}`,

@@ -29,6 +29,12 @@ export const NO_FILTER: Readonly<Record<string, undefined>> = Object.fromEntries
   ['outcome', ...TEXTS, ...TIMES].map((name) => [name, undefined]),
 );
 
+/** An action in words: `decideHumanTask` is shown as `Decide human task`, and `log_in` as `Log in`. */
+export function actionText(action: string): string {
+  const text = action.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll(/[_\s]+/g, ' ');
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 /** Where the entries of the filter are downloaded. */
 export function exportAddress(filter: AuditFilter): string {
   return `/audit/export?${new URLSearchParams({ format: 'csv', ...filter }).toString()}`;

@@ -30,6 +30,7 @@ export const words = {
   /** Names of the fields of an entry. */
   fields: {
     at: 'When',
+    action: 'Action',
     actor: 'Who',
     outcome: 'Outcome',
     object: 'Of',

@@ -8,11 +8,12 @@ import { usePages } from '../../data/record-pages.ts';
 import { user } from '../../data/session.ts';
 import { teamName } from '../../data/teams.ts';
 import { ListState } from '../../ui/list-state.tsx';
+import { isNarrow } from '../../ui/narrow.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
 import { AuditCheck } from './audit-check.tsx';
 import { AuditEntryDialog } from './audit-entry.tsx';
-import { filterOf, NO_FILTER, type AuditFilter } from './audit-filter.ts';
+import { actionText, filterOf, NO_FILTER, type AuditFilter } from './audit-filter.ts';
 import { AuditFilters } from './audit-filters.tsx';
 import { words } from './audit-words.ts';
 import { words as settingsWords } from './words.ts';
@@ -66,15 +67,27 @@ function changedIn({ fields, changes }: AuditEntry): string {
   return [...new Set([...fields, ...Object.keys(changes)])].join(', ');
 }
 
+/** On a phone, also how it ended and to what kind of object it was done, which have no columns there. */
+function whatIn({ action, outcome, object }: AuditEntry) {
+  const more = [words.outcomes[outcome], ...(object === null ? [] : [object.type])];
+  return (
+    <>
+      <span title={action}>{actionText(action)}</span>
+      {isNarrow.value && <div class="muted">{more.join(' · ')}</div>}
+    </>
+  );
+}
+
 const columns = (open: (entry: AuditEntry) => void): Column<AuditEntry>[] => [
   { title: words.when, cell: ({ at }) => <When at={at} /> },
   { title: words.who, cell: ({ actor }) => actor?.username ?? actor?.id ?? '–' },
-  { title: words.what, cell: ({ action }) => <code>{action}</code> },
-  { title: words.outcome, cell: ({ outcome }) => words.outcomes[outcome] },
+  { title: words.what, cell: whatIn, wrap: true },
+  { title: words.outcome, cell: ({ outcome }) => words.outcomes[outcome], minor: true },
   {
     title: words.of,
     cell: ({ object }) => (object === null ? '' : `${object.type} ${object.id ?? ''}`),
     text: true,
+    minor: true,
   },
   { title: words.changed, cell: changedIn, text: true, minor: true },
   { title: words.address, cell: ({ address }) => address ?? '–', minor: true },

@@ -1,9 +1,11 @@
 /** What is one's own, and what admins look after: one screen with a part for each. */
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren, ComponentType } from 'preact';
 
 import { lazy } from '../../app/lazy.tsx';
 import { settingsAddress, type SettingsPart } from '../../app/routes.ts';
 import { mayCall } from '../../data/session.ts';
+import { isNarrow } from '../../ui/narrow.ts';
 import page from '../../ui/page.module.css';
 import { Refused } from '../../ui/refused.tsx';
 import { useTitle } from '../../ui/title.ts';
@@ -78,13 +80,34 @@ function Frame({ part, children }: Props) {
   return (
     <div class={css['settings']}>
       <nav class={css['parts']} aria-label={words.title}>
-        {PARTS.filter((name) => mayCall(NEEDS[name])).map((name) => (
-          <a key={name} href={settingsAddress(name)} aria-current={name === part ? 'page' : undefined}>
-            {words.parts[name]}
-          </a>
-        ))}
+        <Menu part={part} />
       </nav>
       <div class={page['page']}>{children}</div>
     </div>
+  );
+}
+
+/** On a phone, the parts are shown on demand: all of them take half of its window. */
+function Menu({ part }: { part: SettingsPart }) {
+  const isOpen = useSignal(false);
+  return (
+    <>
+      {isNarrow.value && (
+        <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+          {words.menu(words.parts[part])} <span aria-hidden="true">▾</span>
+        </button>
+      )}
+      {(isOpen.value || !isNarrow.value) &&
+        PARTS.filter((name) => mayCall(NEEDS[name])).map((name) => (
+          <a
+            key={name}
+            href={settingsAddress(name)}
+            aria-current={name === part ? 'page' : undefined}
+            onClick={() => (isOpen.value = false)}
+          >
+            {words.parts[name]}
+          </a>
+        ))}
+    </>
   );
 }

@@ -1,4 +1,6 @@
 /** What admins do with an account, from the list and from its page. */
+import type { ComponentChildren } from 'preact';
+
 import type { Erasure, User } from '../../../../client/index.ts';
 import { ROLES } from '../../../../contracts/roles.ts';
 import { client } from '../../data/api.ts';
@@ -44,22 +46,29 @@ interface Props {
   erased: (report: Erasure) => Promise<void>;
 }
 
-export function UserActs({ user, saved, erased }: Props) {
+/** What is done most; the rest is `MoreUserActs`. */
+export function ChangeUser({ user, saved }: Pick<Props, 'user' | 'saved'>) {
+  return (
+    <FormDialog
+      id={`user-${user.id}`}
+      button={words.edit}
+      title={words.editUser(user.username)}
+      submit={words.save}
+      schema={changedUser}
+      values={{ ...user }}
+      onSubmit={async (body) => {
+        const patch = patchOf(body, { ...user });
+        await saved(await client.call('updateUser', { path: { id: user.id }, body: patch }));
+      }}
+    />
+  );
+}
+
+/** @param children links beside them, before what cannot be undone */
+export function MoreUserActs({ user, saved, erased, children }: Props & { children?: ComponentChildren }) {
   const path = { id: user.id };
   return (
     <>
-      <FormDialog
-        id={`user-${user.id}`}
-        button={words.edit}
-        title={words.editUser(user.username)}
-        submit={words.save}
-        schema={changedUser}
-        values={{ ...user }}
-        onSubmit={async (body) => {
-          const patch = patchOf(body, { ...user });
-          await saved(await client.call('updateUser', { path, body: patch }));
-        }}
-      />{' '}
       <FormDialog
         id={`budget-${user.id}`}
         button={words.budget}
@@ -83,7 +92,7 @@ export function UserActs({ user, saved, erased }: Props) {
       <a href={`/users/${encodeURIComponent(user.id)}/personal-data`} download>
         {eraseWords.personalData}
       </a>{' '}
-      <EraseUser user={user} onErased={erased} />
+      {children} <EraseUser user={user} onErased={erased} />
     </>
   );
 }

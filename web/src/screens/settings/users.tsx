@@ -12,6 +12,7 @@ import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { HistoryLink } from '../../ui/history-link.tsx';
 import { ListState } from '../../ui/list-state.tsx';
+import { isNarrow } from '../../ui/narrow.ts';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import type { Schema } from '../../ui/schema-form/fields.ts';
@@ -21,7 +22,8 @@ import { eraseWords } from './erase-words.ts';
 import { words as invitationWords } from './invitation-words.ts';
 import { invite } from './invite.ts';
 import { ShownOnce } from './shown-once.tsx';
-import { passwordField, UserActs, userFields, USER_STATUSES } from './user-acts.tsx';
+import { RowActs } from './row-acts.tsx';
+import { ChangeUser, MoreUserActs, passwordField, userFields, USER_STATUSES } from './user-acts.tsx';
 import { words } from './words.ts';
 
 const newUser: Schema = {
@@ -145,9 +147,12 @@ function columns(
     {
       title: words.username,
       cell: (user) => (
-        <a href={userAddress(user.id)}>
-          <UserLabel {...user} />
-        </a>
+        <>
+          <a href={userAddress(user.id)}>
+            <UserLabel {...user} />
+          </a>
+          {isNarrow.value && <div class="muted">{user.roles.join(', ')}</div>}
+        </>
       ),
       long: true,
     },
@@ -159,10 +164,19 @@ function columns(
       acts: true,
       cell: (user) => (
         <>
-          {user.erased_at === null && (
-            <UserActs user={user} saved={saved} erased={(report) => erased(user, report)} />
-          )}{' '}
-          <HistoryLink id={user.id} />
+          {user.erased_at === null ? (
+            <RowActs
+              more={
+                <MoreUserActs user={user} saved={saved} erased={(report) => erased(user, report)}>
+                  <HistoryLink id={user.id} />
+                </MoreUserActs>
+              }
+            >
+              <ChangeUser user={user} saved={saved} />
+            </RowActs>
+          ) : (
+            <HistoryLink id={user.id} />
+          )}
         </>
       ),
     },

@@ -1,5 +1,6 @@
 export const words = {
   title: 'Settings',
+  menu: (part: string) => `Settings: ${part}`,
   parts: {
     profile: 'Profile',
     notifications: 'Notifications',

@@ -1,4 +1,5 @@
 import { lengthText } from '../../ui/time.ts';
+import { severityWords } from '../../ui/severity-words.ts';
 
 export const words = {
   list: 'Workflows',
@@ -32,7 +33,7 @@ export const words = {
   picture: 'Picture',
   task: 'The chosen task as JSON',
   problems: 'Problems',
-  severities: { error: 'error', unsupported: 'not supported', warning: 'warning' },
+  severities: severityWords,
   whole: 'whole definition',
   schedule: {
     title: 'Schedule',

@@ -5,9 +5,10 @@
 import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
 import { CIRCLE, drawingOf, type Drawing, type TaskPart } from '../../../../language/diagram/drawing.ts';
+import { severityWords } from '../severity-words.ts';
 import { StatusMark } from '../status.tsx';
 import css from './diagram.module.css';
-import { problemsByTask, tasksIn, type Problem, type TaskState } from './tasks.ts';
+import { problemsByTask, tasksIn, type Problem, type TaskProblem, type TaskState } from './tasks.ts';
 import { words } from './words.ts';
 
 interface Props {
@@ -81,7 +82,7 @@ interface TaskProps {
   part: TaskPart;
   state: TaskState | undefined;
   isReached: boolean;
-  problem: string | undefined;
+  problem: TaskProblem | undefined;
   isChosen: boolean;
   /** Whether Tab leads here. */
   isStop: boolean;
@@ -91,7 +92,7 @@ interface TaskProps {
 function Task({ part, state, isReached, problem, isChosen, isStop, onSelect }: TaskProps) {
   const { task } = part;
   const detail = task.detail === '' ? task.kind : task.detail;
-  const badge = state === undefined ? '' : badgeOf(state);
+  const badge = badgeOf(state, problem);
   return (
     <div
       class={css['task']}
@@ -99,7 +100,7 @@ function Task({ part, state, isReached, problem, isChosen, isStop, onSelect }: T
       data-status={state?.status}
       data-reached={isReached}
       data-holds={task.groups.length > 0}
-      data-problem={problem !== undefined}
+      data-problem={problem?.severity}
       data-chosen={isChosen}
     >
       <button
@@ -108,7 +109,7 @@ function Task({ part, state, isReached, problem, isChosen, isStop, onSelect }: T
         style={{ height: `${part.titleHeight}px` }}
         tabIndex={isStop ? 0 : -1}
         aria-pressed={isChosen}
-        title={problem}
+        title={problem?.message}
         onClick={() => onSelect(task.pointer)}
       >
         <span class={css['name']}>
@@ -118,7 +119,7 @@ function Task({ part, state, isReached, problem, isChosen, isStop, onSelect }: T
         </span>
         <span class={css['detail']}>{detail}</span>
         {badge !== '' && <span class={css['badge']}> {badge}</span>}
-        {problem !== undefined && <span class="hidden-text">: {problem}</span>}
+        {problem !== undefined && <span class="hidden-text">: {problem.message}</span>}
       </button>
     </div>
   );
@@ -151,9 +152,15 @@ function Lines({ drawing: { width, height, start, end, parts } }: { drawing: Dra
   );
 }
 
-/** What is done needs no word beside its mark; what is not stands out by one. */
-function badgeOf({ status, note = '' }: TaskState): string {
-  return [status === 'completed' ? '' : status, note].filter((word) => word !== '').join(' · ');
+/** What is done needs no word beside its mark; what is not stands out by one, and so does a problem. */
+function badgeOf(state: TaskState | undefined, problem: TaskProblem | undefined): string {
+  return [
+    state === undefined || state.status === 'completed' ? '' : state.status,
+    state?.note ?? '',
+    problem === undefined ? '' : severityWords[problem.severity],
+  ]
+    .filter((word) => word !== '')
+    .join(' · ');
 }
 
 function placeOf({ x, y, width, height }: { x: number; y: number; width: number; height: number }) {

@@ -1,4 +1,5 @@
 /** Finds the tasks of a drawing. */
+import type { Severity } from '../../../../language/definition/problems.ts';
 import type { Drawing, TaskPart } from '../../../../language/diagram/drawing.ts';
 import type { Status } from '../statuses.ts';
 
@@ -16,21 +17,30 @@ export interface Problem {
   /** JSON pointer of the task, or of something in it. */
   pointer: string;
   message: string;
+  severity: Severity;
 }
 
-/** The problems of each task, by the pointer of the innermost task that has them. */
+export type TaskProblem = Pick<Problem, 'message' | 'severity'>;
+
+/**
+ * The problems of each task, by the pointer of the innermost task that has them: one a line, and the worst
+ * severity.
+ */
 export function problemsByTask(
   tasks: readonly TaskPart[],
   problems: readonly Problem[],
-): Map<string, string> {
+): Map<string, TaskProblem> {
   const pointers = new Set(tasks.map(({ task }) => task.pointer));
-  const found = new Map<string, string>();
-  for (const { pointer, message } of problems) {
+  const found = new Map<string, TaskProblem>();
+  for (const { pointer, message, severity } of problems) {
     let place = pointer;
     while (place !== '' && !pointers.has(place)) place = place.slice(0, place.lastIndexOf('/'));
     if (place === '') continue;
     const known = found.get(place);
-    found.set(place, known === undefined ? message : `${known}\n${message}`);
+    found.set(place, {
+      message: known === undefined ? message : `${known.message}\n${message}`,
+      severity: known === undefined || known.severity === 'warning' ? severity : known.severity,
+    });
   }
   return found;
 }

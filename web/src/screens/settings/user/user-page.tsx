@@ -13,7 +13,7 @@ import { tell } from '../../../ui/toasts.tsx';
 import { When } from '../../../ui/when.tsx';
 import { Removal } from '../removal.tsx';
 import css from '../settings.module.css';
-import { UserActs } from '../user-acts.tsx';
+import { ChangeUser, MoreUserActs } from '../user-acts.tsx';
 import { words as settingsWords } from '../words.ts';
 import { HandOver } from './hand-over.tsx';
 import { InvitationPart, isInvitable } from './user-invitation.tsx';
@@ -64,6 +64,7 @@ function Loaded({ user, reload }: Props) {
     changes.value += 1;
     tell(text);
   };
+  const saved = (now: User) => changed(settingsWords.userSaved(now.username));
   return (
     <>
       <h1>{username}</h1>
@@ -71,12 +72,10 @@ function Loaded({ user, reload }: Props) {
       {user.erased_at === null ? (
         <>
           <div class={page['actions']}>
-            <UserActs
-              user={user}
-              saved={(saved) => changed(settingsWords.userSaved(saved.username))}
-              erased={reload}
-            />
-            {user.has_password && <PasswordOff user={user} changed={changed} />}
+            <ChangeUser user={user} saved={saved} />
+            <MoreUserActs user={user} saved={saved} erased={reload}>
+              {user.has_password && <PasswordOff user={user} changed={changed} />}
+            </MoreUserActs>
           </div>
           {isInvitable(user) && <InvitationPart user={user} reload={reload} />}
           <HandOver user={user} />
