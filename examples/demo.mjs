@@ -24,27 +24,43 @@ const PEOPLE = [
 /**
  * Adds what is missing.
  * @param writer the address of the service that plays the agents
- * @returns the people whom this call has added, each with a password, and the number of runs
+ * @returns the people whom this call has added, each with a password, notes on others of the same names, and
+ *   the number of runs
  */
 export async function fillDemo({ cadenza, token, writer }) {
   const api = createApi(cadenza, token);
-  const people = await addPeople(api);
+  const { people, notes } = await addPeople(api);
   const workflows = await installExamples({ cadenza, token, writer });
   const runs = await addRuns(api, workflows, writer);
   await addItems(api);
-  return { people, runs };
+  return { people, notes, runs };
 }
 
 async function addPeople(api) {
-  const added = [];
+  const people = [];
+  const notes = [];
   for (const person of PEOPLE) {
-    const known = await api('GET', `/users?q=${person.username}`);
-    if (known.some(({ username }) => username === person.username)) continue;
+    const found = await api('GET', `/users?q=${person.username}`);
+    const known = found.find(({ username }) => username === person.username);
+    if (known !== undefined) {
+      notes.push(...notesOn(known, person));
+      continue;
+    }
     const password = randomBytes(12).toString('base64url');
     await api('POST', '/users', { ...person, email: `${person.username}@example.com`, password });
-    added.push({ username: person.username, password });
+    people.push({ username: person.username, password });
   }
-  return added;
+  return { people, notes };
+}
+
+/** What somebody lacks who has the name of a person of the demo. */
+function notesOn({ username, groups, roles }, wanted) {
+  const lacks = [
+    ...wanted.groups.filter((group) => !groups.includes(group)).map((group) => `is not in ${group}`),
+    ...(roles.includes('approver') ? [] : ['does not have the role approver']),
+  ];
+  if (lacks.length === 0) return [];
+  return [`${username} exists already and ${lacks.join(' and ')}: some tasks are for others.`];
 }
 
 /** Runs of the examples, unless there are some. Each is followed to the state that it is to show. */
@@ -89,6 +105,8 @@ async function addRuns(api, workflows, writer) {
       ['coffee', 40],
     ])
       await start('approve-with-quorum', { what, amount });
+    // Dora, too, has something to decide: finance has not answered in time.
+    await start('approve-with-quorum', { what: 'a ferry', amount: 90_000, escalate_after: 'PT1S' });
   }
   if (await isNew('parallel-research'))
     for (const topic of ['tea', 'coffee', 'chocolate']) await start('parallel-research', { topic });
@@ -170,12 +188,13 @@ if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.ar
   await once(service.listen(4000, '127.0.0.1'), 'listening');
   say('Adding what is missing …');
   const filling = fillDemo({ cadenza: CADENZA, token, writer: 'http://127.0.0.1:4000' });
-  const { people, runs } = await filling.catch(({ message }) => stop(message));
+  const { people, notes, runs } = await filling.catch(({ message }) => stop(message));
   const claims = await addClaim({ cadenza: CADENZA, token }).catch(({ code, message }) =>
     stop(code === 'EADDRINUSE' ? `${PLAYERS} is in use: stop examples/claim/run.mjs.` : message),
   );
   say(`${runs + claims} runs started. Look at ${CADENZA}/console/`);
   for (const person of people) say(`  ${person.username}  password ${person.password}`);
   if (people.length > 0) say('Log in as one of them to decide what waits; the passwords are shown once.');
+  for (const note of notes) say(note);
   say('This process plays the agents. Stop it with Ctrl-C.');
 }

@@ -463,6 +463,14 @@ describe('examples/', () => {
     // Ada and Dora exist here already.
     expect(demo.people.map(({ username }) => username)).toEqual(['grace']);
     const admin = await platform.as('admin');
+    // What the demo says of its people is true: each of them may decide something.
+    const { id: grace } = (await admin.get('/users?q=grace')).body[0];
+    for (const person of [approver.ada, approver.dora])
+      await until(
+        async () => (await (await platform.as(person)).get('/hitl/tasks?status=open')).body,
+        (tasks) => tasks.some(({ can }: RunRecord) => (can as string[]).includes('decide')),
+      );
+    expect((await admin.patch(`/users/${grace}`, { groups: [], roles: ['viewer'] })).status).toBe(200);
     const owner = (await platform.user('admin')).id;
     const runs = await until(
       async () => {
@@ -481,11 +489,15 @@ describe('examples/', () => {
       'translator approved',
       'writer-draft submitted',
     ]);
-    expect(await fill()).toEqual({ people: [], runs: 0 });
+    const note =
+      'grace exists already and is not in finance and does not have the role approver: ' +
+      'some tasks are for others.';
+    expect(await fill()).toEqual({ people: [], notes: [note], runs: 0 });
   });
 });
 
 interface Demo {
   people: { username: string; password: string }[];
+  notes: string[];
   runs: number;
 }

@@ -90,12 +90,18 @@ inBrowser('a builder registers an agent, publishes it and tries it', async () =>
   await page.getByLabel('Address', { exact: true }).fill(service.url);
   await page.getByLabel('Headers').fill('{"X-Key": "<SERVICE_KEY>"}');
   await page.getByLabel('Input schema').fill(JSON.stringify(inputSchema));
-  await page.getByLabel('URL').fill('no address');
+  // One place says where it is.
+  expect(await page.getByLabel('URL').count()).toBe(0);
+  await page.getByLabel('Query').fill('{"page": }');
+  await click(page, 'Register');
+  await page.getByText(/^must be JSON: .*"page": \}/).waitFor();
+  await page.getByLabel('Query').fill('');
+  await page.getByLabel('Version', { exact: false }).fill('first');
   await click(page, 'Register');
   // The server's problem is shown at its field.
-  await page.getByLabel('URL').and(page.locator('[aria-invalid=true]')).waitFor();
+  await page.getByLabel('Version').and(page.locator('[aria-invalid=true]')).waitFor();
   expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
-  await page.getByLabel('URL').fill('');
+  await page.getByLabel('Version').fill('1.0.0');
   await click(page, 'Register');
   await heading(page, 'summariser').waitFor();
   await page.getByText('<SERVICE_KEY>').waitFor();
@@ -273,12 +279,16 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
 
   await page.getByRole('link', { name: 'Machine clients' }).click();
   await click(page, 'Create a client');
-  await dialog.getByLabel('Name').fill('nightly');
-  await dialog.getByLabel('Scopes').fill('runs:reed');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('nightly');
+  const workflows = dialog.getByLabel('These workflows and their runs alone');
+  await workflows.fill('reports');
   await dialog.getByRole('button', { name: 'Create' }).click();
-  await dialog.getByLabel('Scopes').and(dialog.locator('[aria-invalid=true]')).waitFor();
+  await dialog.getByRole('group', { name: 'Scopes' }).and(dialog.locator('[data-invalid=true]')).waitFor();
   expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
-  await dialog.getByLabel('Scopes').fill('runs:read, agents:read');
+  await workflows.fill('');
+  await dialog.getByLabel('agents:read').check();
+  await dialog.getByLabel('runs:read').check();
+  await expectFits(page, 'scopes');
   await dialog.getByRole('button', { name: 'Create' }).click();
   await dialog.locator('pre').nth(1).waitFor();
   const [id = '', secret = ''] = await dialog.locator('pre').allInnerTexts();
@@ -295,7 +305,7 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
     [403, 'insufficient_scope'],
   ]);
   await dialog.getByRole('button', { name: 'Close' }).click();
-  await page.getByRole('row', { name: /nightly.*runs:read agents:read/ }).waitFor();
+  await page.getByRole('row', { name: /nightly.*agents:read runs:read/ }).waitFor();
   await page
     .getByRole('row', { name: /nightly/ })
     .getByRole('button', { name: 'Delete' })

@@ -9,7 +9,7 @@ import { beginTransfer } from '../../../domain/transfers/begin.ts';
 import { continueTransfers } from '../../../domain/transfers/continue.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { createClient, type Client, type TestApp, type TestUser } from '../../support/app.ts';
-import { phone } from '../../support/chromium.ts';
+import { phone, wide } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
 import { until } from '../../support/platform.ts';
 
@@ -354,5 +354,94 @@ inBrowser('on a phone the parts of the settings and the rarer acts are shown on 
   const hidden = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(
     document.querySelector('[role=region]'))`;
   expect(await page.evaluate(hidden)).toBe(0);
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('without mail, an admin hands over the link of an invitation, and is told so', async () => {
+  const { page, complaints, open } = await visit(root);
+  await open('/settings/users');
+  await click(page, 'Create a user');
+  const dialog = dialogOf(page);
+  await dialog.getByLabel('Username').fill('eve');
+  await dialog.getByLabel('Email').fill('eve@example.com');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  const given = page.getByRole('dialog', { name: /^Hand it to eve\. It works once, until .*\d/ });
+  await given.getByText('/console/password#').waitFor();
+  await expectFits(page, 'invitation-link');
+  await given.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('row', { name: /eve.*invited/ }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('an admin sees whose files there are, and those of one person', async () => {
+  const owner = await app.createUser({ username: 'ferdi', roles: ['builder'] });
+  for (const [who, name] of [
+    [await app.as(owner), 'ferns.txt'],
+    [admin, 'roots.txt'],
+  ] as const) {
+    const type = { headers: { 'content-type': 'text/plain' } };
+    expect((await who.post(`/files?name=${name}`, new Uint8Array([120]), type)).status).toBe(201);
+  }
+  const { page, complaints, open } = await visit(root);
+  await open('/settings/files');
+  await page.getByRole('row', { name: /roots.txt.*root/ }).waitFor();
+  await page
+    .getByRole('row', { name: /ferns.txt/ })
+    .getByRole('link', { name: 'ferdi' })
+    .click();
+  await page.getByRole('row', { name: /roots.txt/ }).waitFor({ state: 'detached' });
+  expect(await page.getByLabel('Whose').innerText()).toContain('Those of ferdi');
+  expect(await page.getByLabel('File to upload').count()).toBe(0);
+  await expectFits(page, 'files-of-one');
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('the list of agents marks those that will not work', async () => {
+  const owner = await app.createUser({ username: 'wanda', roles: ['builder'] });
+  const configuration = { endpoint: 'https://api.example.com', headers: { 'X-Key': '<NO_SUCH_KEY>' } };
+  const own = await app.as(owner);
+  const made = await own.post('/agents', agentBody({ name: 'keyless', configuration }));
+  expect(made.body.warnings).toHaveLength(1);
+  await own.post(
+    '/agents',
+    agentBody({ name: 'sound', configuration: { endpoint: configuration.endpoint } }),
+  );
+  for (const viewport of [wide, phone]) {
+    const { page, complaints, open } = await visit(owner, { viewport });
+    await open('/agents');
+    const mark = page.getByRole('row', { name: /keyless/ }).getByText('1 warning');
+    await mark.locator('visible=true').waitFor();
+    expect(await page.getByRole('row', { name: /sound/ }).getByText('warning').count()).toBe(0);
+    await expectFits(page, `agents-warnings-${viewport.width}`);
+    await page.getByRole('link', { name: 'keyless' }).click();
+    // The path names the agent.
+    await page.getByText('Agents / keyless').waitFor();
+    expect(complaints).toEqual([]);
+  }
+});
+
+inBrowser('whoever creates a token chooses its scopes from a list, or names workflows', async () => {
+  const owner = await app.createUser({ username: 'toni', roles: ['builder'] });
+  const made = await (await app.as(owner)).post('/workflows', { name: 'w', definition: { do: [] } });
+  const { page, complaints, open } = await visit(owner);
+  await open('/settings/tokens');
+  await click(page, 'Create a token');
+  const dialog = dialogOf(page);
+  const create = () => dialog.getByRole('button', { name: 'Create', exact: true }).click();
+  await create();
+  for (const text of ['Name is missing', 'Expiry is missing']) await dialog.getByText(text).waitFor();
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('script');
+  await dialog.getByLabel('Expiry').fill(new Date(Date.now() + 86_400_000).toISOString().slice(0, 16));
+  await create();
+  await dialog.getByRole('group', { name: 'Scopes' }).and(dialog.locator('[data-invalid=true]')).waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  await dialog.getByLabel('runs:read').check();
+  await dialog.getByLabel('These workflows and their runs alone').fill(made.body.id);
+  await create();
+  await page
+    .getByRole('dialog', { name: /^This is shown once/ })
+    .getByRole('button', { name: 'Close' })
+    .click();
+  await page.getByRole('row', { name: `runs:read workflow:${made.body.id}` }).waitFor();
   expect(complaints).toEqual([]);
 });

@@ -109,7 +109,7 @@ test('what was entered becomes values of the right type', () => {
 test('what cannot be read is named by its pointer', () => {
   expect(filledValue(fieldsOf(schema), { amount: 'much', 'first/line': '{' }).unreadable).toEqual([
     { pointer: '/amount', message: 'must be a number' },
-    { pointer: '/first~1line', message: 'must be JSON' },
+    { pointer: '/first~1line', message: expect.stringMatching(/^must be JSON: .+position 1/) },
   ]);
 });
 
@@ -201,7 +201,9 @@ test('a value that is no object is JSON text in place of the fields, and is sent
   expect(filledValue([field], first).value).toEqual({ address: 'High Street 7' });
   expect(send('{"street": "High Street"}').value).toEqual({ address: { street: 'High Street' } });
   expect(send(' ').value).toEqual({});
-  expect(send('{').unreadable).toEqual([{ pointer: '/address', message: 'must be JSON' }]);
+  expect(send('{').unreadable).toEqual([
+    { pointer: '/address', message: expect.stringMatching(/^must be JSON: .+position 1/) },
+  ]);
   // Its one field shows what is wrong anywhere in it.
   const { ofFields } = problemsByField([field], [{ pointer: '/address/street', message: 'is missing' }]);
   expect(problemWithin(ofFields, '/address')).toBe('is missing');

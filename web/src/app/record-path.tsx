@@ -7,7 +7,7 @@ import { words } from './words.ts';
 interface Props {
   list: ListName;
   id: string;
-  /** In place of the end of the id, such as a link to the record. */
+  /** The name of the record, or a link to it; until it is known, the end of the id is shown. */
   children?: ComponentChildren;
 }
 
@@ -15,10 +15,15 @@ interface Props {
 export function RecordPath({ list, id, children }: Props) {
   return (
     <p class={page['path']}>
-      <ListLink list={list} /> / {children ?? <code>{id.slice(-12)}</code>}
+      <ListLink list={list} /> / {children || <code>{idTail(id)}</code>}
       <Neighbours list={list} id={id} />
     </p>
   );
+}
+
+/** Tells records of one name apart. */
+export function idTail(id: string): string {
+  return id.slice(-12);
 }
 
 export function ListLink({ list }: { list: ListName }) {

@@ -4,8 +4,8 @@ import { knownTeams } from '../data/teams.ts';
 import { Choice, type Option } from './filters.tsx';
 import { words } from './team-words.ts';
 
-/** The parameter `team` of the address. @param all the list of all teams, and of the user's own */
-export function TeamFilter({ all = words.anybodys }: { all?: string }) {
+/** The parameter `team` of the address. @param all what the list shows if no team is chosen */
+export function TeamFilter({ all = words.any }: { all?: string }) {
   const teams = knownTeams();
   if (teams.length === 0) return null;
   const options = teams.map(({ id, name }): Option => [id, name]);

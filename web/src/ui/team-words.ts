@@ -1,7 +1,7 @@
 /** Words of the choice of a team. */
 export const words = {
   team: 'Team',
-  anybodys: 'Mine and those of all teams',
+  ours: 'Mine and my teams’',
   mine: 'Mine',
   any: 'Any team or none',
   holder: 'For whom',

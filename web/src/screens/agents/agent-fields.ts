@@ -41,7 +41,7 @@ const AUDIO_FORMATS = ['json', 'verbose_json', 'text', 'mp3', 'wav', 'pcm', 'opu
 
 /** How a model is reached: docs/models.md. */
 const MODEL: Record<string, Schema> = {
-  base_url: text('Address', 'Of an OpenAI-compatible API. Default: the URL above, or that of the provider.'),
+  base_url: text('Address', 'Of an OpenAI-compatible API. Default: that of the provider.'),
   model: text('Model'),
   api_key: text('API key', 'The name of a secret, as <NAME>.'),
   resource: text('Resource'),
@@ -63,7 +63,7 @@ export const STANDARD_PROVIDER = 'openai-compatible';
 
 const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
   api: {
-    endpoint: text('Address', 'Instead of the URL above. {name} is replaced with that field of the input.'),
+    endpoint: text('Address', '{name} is replaced with that field of the input.'),
     method: choice('Method', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'], 'POST unless you choose.'),
     headers,
     query: object('Query', 'A JSON object.'),
@@ -106,7 +106,7 @@ const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
     timeout,
   },
   audio: {
-    base_url: text('Address', 'Of an OpenAI-compatible API. Default: the URL above.'),
+    base_url: text('Address', 'Of an OpenAI-compatible API.'),
     model: text('Model'),
     task: choice('Task', ['transcribe', 'speak']),
     api_key: text('API key', 'The name of a secret, as <NAME>.'),
@@ -174,10 +174,7 @@ const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
   },
   framework: {
     framework: choice('Framework', ['langgraph', 'mcp']),
-    base_url: text(
-      'Address',
-      'Of the LangGraph server, or the endpoint of the MCP server. Default: the URL above.',
-    ),
+    base_url: text('Address', 'Of the LangGraph server, or the endpoint of the MCP server.'),
     assistant_id: text('Assistant', 'LangGraph: its id, or the name of a graph.'),
     tool: text('Tool', 'MCP: the only tool. Default: the skill that a call names.'),
     api_key: text('API key', 'The name of a secret, as <NAME>.'),
@@ -240,7 +237,7 @@ export function agentSections({
       title: words.sections.agent,
       member: '',
       values: agent,
-      schema: recordSchema(kind, agent !== null),
+      schema: recordSchema(kind, agent),
     },
     HAS_PROVIDER.includes(kind)
       ? ofProvider(configurationSection(kind, workflows, agent), provider)
@@ -263,12 +260,15 @@ export function agentSections({
   ];
 }
 
-function recordSchema(kind: Kind, exists: boolean): Schema {
+/** An agent of a kind with an address needs no URL: it has a field only if it has one. */
+function recordSchema(kind: Kind, agent: Agent | null): Schema {
   const { endpoint, base_url: base } = CONFIGURATIONS[kind] ?? {};
   const hasAddress = endpoint !== undefined || base !== undefined;
+  const exists = agent !== null;
+  const asksUrl = kind !== 'workflow' && (!hasAddress || (agent?.url ?? null) !== null);
   const url = text(
     'URL',
-    `Where the agent is.${hasAddress ? ' It is called there unless an address below says otherwise.' : ''}`,
+    `Where the agent is.${hasAddress ? ' An address below, if there is one, is called instead.' : ''}`,
   );
   return {
     type: 'object',
@@ -282,7 +282,7 @@ function recordSchema(kind: Kind, exists: boolean): Schema {
       visibility: { ...choice('Visibility', ['private', 'public']), default: 'private' },
       ...(exists ? { status: choice('Status', ['active', 'inactive', 'deprecated']) } : {}),
       description: long('Description'),
-      ...(kind === 'workflow' ? {} : { url }),
+      ...(asksUrl ? { url } : {}),
     },
   };
 }

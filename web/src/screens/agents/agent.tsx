@@ -42,7 +42,9 @@ export function AgentScreen({ id }: { id: string }) {
   useTitle(agent?.name ?? words.title);
   return (
     <div class={page['page']}>
-      <RecordPath list="agents" id={id} />
+      <RecordPath list="agents" id={id}>
+        {agent?.name}
+      </RecordPath>
       {agent !== undefined && <Loaded agent={agent} />}
       {agent === undefined && error === null && <RecordSkeleton title={words.title} />}
       {agent === undefined && error !== null && (

@@ -11,6 +11,10 @@ import { usePages } from '../../data/record-pages.ts';
 import { mayCall, user } from '../../data/session.ts';
 import { mayCallForAny, teamName } from '../../data/teams.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
+import { isNarrow } from '../../ui/narrow.ts';
+import { seesAll } from '../../ui/owner-filter.tsx';
+import { words as ownerWords } from '../../ui/owner-words.ts';
+import page from '../../ui/page.module.css';
 import { TeamFilter } from '../../ui/team-filter.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
@@ -74,7 +78,7 @@ function Actions({ newAgent }: { newAgent: string | null }) {
     <>
       <a href={settingsAddress('conversations')}>{words.conversations}</a>{' '}
       {newAgent !== null && (
-        <a href={newAgent}>
+        <a class={page['first']} href={newAgent}>
           {words.register} <kbd>n</kbd>
         </a>
       )}{' '}
@@ -89,10 +93,18 @@ function Actions({ newAgent }: { newAgent: string | null }) {
 }
 
 const COLUMNS: readonly Column<ListedAgent>[] = [
-  { title: words.columns.name, cell: ({ id, name }) => <a href={agentAddress(id)}>{name}</a>, long: true },
+  { title: words.columns.name, cell: nameIn, long: true },
   { title: words.columns.type, cell: (agent) => agent.display_name, minor: true },
   { title: words.columns.version, cell: versionText },
-  { title: words.columns.status, cell: ({ status }) => status, minor: true },
+  {
+    title: words.columns.status,
+    cell: (agent) => (
+      <>
+        {agent.status} <Warnings agent={agent} />
+      </>
+    ),
+    minor: true,
+  },
   { title: words.columns.owner, cell: ({ owner_id: id }) => ownerName(id), minor: true },
   {
     title: words.columns.used,
@@ -100,6 +112,30 @@ const COLUMNS: readonly Column<ListedAgent>[] = [
     end: true,
   },
 ];
+
+/** On a phone, which has no column of states, with the agent's warnings. */
+function nameIn(agent: ListedAgent) {
+  return (
+    <>
+      <a href={agentAddress(agent.id)}>{agent.name}</a>
+      {isNarrow.value && (
+        <div>
+          <Warnings agent={agent} />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** How many warnings the agent has; the list may leave out those of a large one. */
+function Warnings({ agent: { warnings = [] } }: { agent: ListedAgent }) {
+  if (warnings.length === 0) return null;
+  return (
+    <span class={page['warning']} title={warnings.map(({ message }) => message).join('\n')}>
+      {words.warningCount(warnings.length)}
+    </span>
+  );
+}
 
 function versionText({ version, published_version: published }: ListedAgent): string {
   return published === null ? `${version} ${words.draft}` : published;
@@ -127,7 +163,7 @@ function Filters() {
         label={words.whose}
         value={whose}
         options={[
-          ['', words.everybodys],
+          ['', seesAll() ? ownerWords.everybodys : words.everybodys],
           ['mine', words.mine],
         ]}
       />

@@ -34,7 +34,7 @@ export function LogIn() {
  * is typed on it.
  */
 export function Issuers({ newTab = false }: { newTab?: boolean }) {
-  const choices = useSignal<LogInChoices>({ issuers: [], password_links: false });
+  const choices = useSignal<Partial<LogInChoices>>({});
   useEffect(() => {
     // Read as nobody, because nobody is logged in. Without them the password still works.
     void client.call('listLogInChoices', { headers: { [USER_HEADER]: '' } }).then(
@@ -42,17 +42,19 @@ export function Issuers({ newTab = false }: { newTab?: boolean }) {
       () => undefined,
     );
   }, []);
+  const { issuers = [], password_links: hasLinks } = choices.value;
   const back = `${location.pathname}${location.search}`;
   // Over a page it has to be shown anew who one is: issuers seldom say when they asked last.
   const query = new URLSearchParams({ return_to: back, ...(newTab ? { fresh: 'true' } : {}) }).toString();
   return (
     <>
-      {choices.value.password_links && !newTab && (
+      {hasLinks === false && !newTab && <p class="muted">{words.askAdmin}</p>}
+      {hasLinks === true && !newTab && (
         <a class={css['issuer']} href={`${BASE}/password`}>
           {words.forgotten}
         </a>
       )}
-      {choices.value.issuers.map(({ name, title }) => (
+      {issuers.map(({ name, title }) => (
         <a
           key={name}
           class={css['issuer']}

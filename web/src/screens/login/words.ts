@@ -6,6 +6,7 @@ export const words = {
   logIn: 'Log in',
   logInWith: (title: string) => `Continue with ${title}`,
   forgotten: 'Forgotten your password?',
+  askAdmin: 'Forgotten your password? Ask an administrator.',
   byPasskey: 'Use a passkey',
   noPasskey: 'No passkey was used.',
   over: 'Your session is over',

@@ -41,7 +41,9 @@ export function MarketItem({ id }: { id: string }) {
   useKeys({ u: back, Escape: back }, words.itemShortcuts);
   return (
     <div class={page['page']}>
-      <RecordPath list="marketplace" id={id} />
+      <RecordPath list="marketplace" id={id}>
+        {item?.name}
+      </RecordPath>
       {item !== undefined && <Loaded item={item} />}
       {item === undefined && error === null && <RecordSkeleton title={words.title} />}
       {item === undefined && error !== null && (

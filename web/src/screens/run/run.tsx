@@ -6,7 +6,7 @@ import type { LogEntry, Run } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
 import { lazy } from '../../app/lazy.tsx';
 import { listAddress } from '../../app/neighbours.tsx';
-import { RecordPath } from '../../app/record-path.tsx';
+import { idTail, RecordPath } from '../../app/record-path.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
@@ -50,7 +50,13 @@ export function RunScreen({ id }: { id: string }) {
   useEffect(() => () => stream.close(), [stream]);
   return (
     <div class={page['page']}>
-      <RecordPath list="runs" id={id} />
+      <RecordPath list="runs" id={id}>
+        {run !== undefined && (
+          <>
+            {run.workflow_name} <code>{idTail(id)}</code>
+          </>
+        )}
+      </RecordPath>
       {run !== undefined && <Loaded run={run} stream={stream} />}
       {run === undefined && error === null && <RecordSkeleton title={words.document(id)} />}
       {run === undefined && error !== null && (

@@ -12,7 +12,7 @@ import { When } from '../../ui/when.tsx';
 import { words as accessWords } from './access-words.ts';
 import { Ends } from './ends.tsx';
 import { Removal } from './removal.tsx';
-import { scopesIn } from './scopes.ts';
+import { scopeFields, scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { Waits, WaitsHelp } from './waits.tsx';
 import { words } from './words.ts';
@@ -22,8 +22,8 @@ const schema = {
   required: ['name'],
   properties: {
     name: { type: 'string', title: words.name, maxLength: 100 },
-    scopes: { type: 'string', title: accessWords.scopes, description: accessWords.clientScopesHelp },
-    expires_at: { type: 'string', format: 'date-time', title: words.clientColumns.expires },
+    expires_at: { type: 'string', format: 'date-time', title: accessWords.expiry },
+    ...scopeFields(accessWords.scopes, accessWords.clientScopesHelp),
   },
 };
 
@@ -34,11 +34,14 @@ export function Clients() {
     client.page('listMyClients', { query: { cursor: cursor ?? undefined } }),
   );
   const create = async (body: Record<string, unknown>) => {
-    const { scopes: text, ...given } = body;
-    const scopes = scopesIn(text);
-    // The rest of the form's schema is that of the request.
+    const { expires_at: ends } = body;
+    const scopes = scopesIn(body);
     const made = await client.call('createMyClient', {
-      body: { ...(given as { name: string }), ...(scopes.length === 0 ? {} : { scopes }) },
+      body: {
+        name: String(body['name']),
+        ...(typeof ends === 'string' ? { expires_at: ends } : {}),
+        ...(scopes.length === 0 ? {} : { scopes }),
+      },
     });
     secret.value = { [words.clientId]: made.client_id, [words.clientSecret]: made.client_secret };
     await list.reload();

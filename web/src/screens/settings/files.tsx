@@ -8,6 +8,7 @@ import { mayCallFor } from '../../data/teams.ts';
 import { SearchField } from '../../ui/filters.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
+import { isOfAnother, OwnerFilter, ownerColumns, ownerQuery } from '../../ui/owner-filter.tsx';
 import page from '../../ui/page.module.css';
 import { sizeText } from '../../ui/size.ts';
 import { Table, type Column } from '../../ui/table.tsx';
@@ -22,9 +23,10 @@ import { words } from './words.ts';
 export function Files() {
   const { team = '', q = '' } = query.value;
   const held = { team_id: team === '' ? undefined : team };
-  const list = usePages(['files', team, q], (cursor) =>
+  const owned = ownerQuery();
+  const list = usePages(['files', team, q, owned.owner_id ?? ''], (cursor) =>
     client.page('listFiles', {
-      query: { cursor: cursor ?? undefined, q: q === '' ? undefined : q, ...held },
+      query: { cursor: cursor ?? undefined, q: q === '' ? undefined : q, ...held, ...owned },
     }),
   );
   return (
@@ -33,9 +35,12 @@ export function Files() {
       <search class={page['filters']}>
         <SearchField label={fileWords.search} value={q} />
         <TeamFilter />
+        <OwnerFilter />
       </search>
       {/* Others upload for a decision or a start only, in its form. */}
-      {mayCallFor('createWorkflow', team) && <Upload held={held} onUploaded={() => list.reload()} />}
+      {mayCallFor('createWorkflow', team) && !isOfAnother() && (
+        <Upload held={held} onUploaded={() => list.reload()} />
+      )}
       <ListState
         list={list}
         filter={q === '' ? '' : `“${q}”`}
@@ -102,6 +107,7 @@ function columns(reload: () => Promise<void>): Column<StoredFile>[] {
       ),
       long: true,
     },
+    ...ownerColumns<StoredFile>('files'),
     { title: type, cell: (file) => file.media_type, minor: true },
     { title: visibility, cell: (file) => file.visibility, minor: true },
     { title: size, cell: (file) => sizeText(file.size), end: true },

@@ -5,5 +5,6 @@ export const words = {
   invitationEnded: 'invitation ended',
   notInvited: (name: string, why: string) => `${name} is saved, but not invited: ${why}`,
   invited: (name: string, address: string) => `${name} is invited by a mail to ${address}.`,
+  handOver: (name: string, ends: string) => `Hand it to ${name}. It works once, until ${ends}.`,
   invitationLink: (name: string) => `Link for ${name}, to choose a password`,
 } as const;

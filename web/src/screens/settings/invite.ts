@@ -1,11 +1,26 @@
 /** Invites the person of an account to choose a password. */
 import { client } from '../../data/api.ts';
+import { exactTime } from '../../ui/time.ts';
 import { tell } from '../../ui/toasts.tsx';
 import { words } from './invitation-words.ts';
 
-/** @returns the link for `ShownOnce`, where no mail can be sent; else null */
-export async function invite(id: string, username: string): Promise<Record<string, string> | null> {
-  const { mailed_to: address, link } = await client.call('sendInvitation', { path: { id }, body: {} });
+/** What `ShownOnce` shows of a link that an admin hands over. */
+export interface InvitationLink {
+  title: string;
+  values: Record<string, string>;
+}
+
+/** @returns the link, where no mail can be sent; else null */
+export async function invite(id: string, username: string): Promise<InvitationLink | null> {
+  const {
+    mailed_to: address,
+    link,
+    expires_at: ends,
+  } = await client.call('sendInvitation', { path: { id }, body: {} });
   if (address !== null) tell(words.invited(username, address));
-  return link === null ? null : { [words.invitationLink(username)]: link };
+  if (link === null) return null;
+  return {
+    title: words.handOver(username, exactTime(ends)),
+    values: { [words.invitationLink(username)]: link },
+  };
 }

@@ -11,6 +11,7 @@ import type { Column } from '../../ui/table.tsx';
 import { words } from './issuer-words.ts';
 import { RecordsDialog } from './records-dialog.tsx';
 import { Removal } from './removal.tsx';
+import { scopeFields, scopesIn } from './scopes.ts';
 
 const texts: Schema = { type: 'array', items: { type: 'string' } };
 const newMachine: Schema = {
@@ -20,7 +21,7 @@ const newMachine: Schema = {
     name: { type: 'string', title: words.name, maxLength: 100 },
     person: personSchema(words.actsAs, words.actsAsHelp),
     claims: { ...texts, title: words.claims, description: words.claimsHelp },
-    scopes: { ...texts, title: words.machineScopes, description: words.machineScopesHelp },
+    ...scopeFields(words.machineScopes, words.machineScopesHelp),
   },
 };
 
@@ -31,7 +32,7 @@ export function Machines({ issuer }: { issuer: IdentityIssuer }) {
   const path = { id: issuer.id };
   const create = async (body: Record<string, unknown>) => {
     const claims = (body['claims'] ?? []) as string[];
-    const scopes = (body['scopes'] ?? []) as string[];
+    const scopes = scopesIn(body);
     await client.call('createMachine', {
       path,
       body: {

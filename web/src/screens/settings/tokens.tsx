@@ -12,18 +12,18 @@ import { When } from '../../ui/when.tsx';
 import { words } from './access-words.ts';
 import { Ends } from './ends.tsx';
 import { Removal } from './removal.tsx';
-import { scopesIn } from './scopes.ts';
+import { scopeFields, scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { Waits, WaitsHelp } from './waits.tsx';
 import { words as settingsWords } from './words.ts';
 
 const schema = {
   type: 'object',
-  required: ['name', 'scopes', 'expires_at'],
+  required: ['name', 'expires_at'],
   properties: {
     name: { type: 'string', title: words.name, maxLength: 100 },
-    scopes: { type: 'string', title: words.scopes, description: words.scopesHelp },
-    expires_at: { type: 'string', format: 'date-time', title: words.expires },
+    expires_at: { type: 'string', format: 'date-time', title: words.expiry },
+    ...scopeFields(words.scopes),
   },
 };
 
@@ -36,7 +36,7 @@ export function Tokens() {
     const made = await client.call('createMyToken', {
       body: {
         name: String(body['name']),
-        scopes: scopesIn(body['scopes']),
+        scopes: scopesIn(body),
         expires_at: String(body['expires_at']),
       },
     });

@@ -20,8 +20,8 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { eraseWords } from './erase-words.ts';
 import { words as invitationWords } from './invitation-words.ts';
-import { invite } from './invite.ts';
-import { ShownOnce } from './shown-once.tsx';
+import { InvitationDialog } from './invitation-dialog.tsx';
+import { invite, type InvitationLink } from './invite.ts';
 import { RowActs } from './row-acts.tsx';
 import { ChangeUser, MoreUserActs, passwordField, userFields, USER_STATUSES } from './user-acts.tsx';
 import { words } from './words.ts';
@@ -90,14 +90,14 @@ export function Users() {
           keyOf={({ id }: User) => id}
         />
       </ListState>
-      <ShownOnce values={link.value} onClose={() => (link.value = null)} />
+      <InvitationDialog link={link.value} onClose={() => (link.value = null)} />
     </>
   );
 }
 
 /** Creates a user and invites the person; `link` is shown once where no mail can be sent. */
 function useCreation(reload: () => Promise<unknown>) {
-  const link = useSignal<Record<string, string> | null>(null);
+  const link = useSignal<InvitationLink | null>(null);
   const invited = async (id: string, username: string) => {
     try {
       link.value = await invite(id, username);

@@ -68,7 +68,7 @@ function AllWebhooks() {
     <>
       <p class="muted">{words.webhooksHelp}</p>
       <search class={page['filters']}>
-        <TeamFilter {...(seesAll() && { all: teamWords.any })} />
+        <TeamFilter all={seesAll() ? teamWords.any : teamWords.ours} />
         <OwnerFilter />
       </search>
       {mayCallFor('createWebhook', team) && !isOfAnother() && (

@@ -60,7 +60,9 @@ export function WorkflowScreen({ id }: { id: string }) {
   useEffect(() => void cache.invalidateQueries({ queryKey: ['workflow', id] }), [id]);
   return (
     <div class={page['page']}>
-      <RecordPath list="workflows" id={id} />
+      <RecordPath list="workflows" id={id}>
+        {workflow?.name}
+      </RecordPath>
       {workflow !== undefined && <Loaded workflow={workflow} />}
       {workflow === undefined && error === null && <RecordSkeleton title={words.document(id)} />}
       {workflow === undefined && error !== null && (

@@ -11,6 +11,8 @@ import { useRunStats } from '../../data/run-stats.ts';
 import { user } from '../../data/session.ts';
 import { mayCallForAny, teamName } from '../../data/teams.ts';
 import { Choice, SearchField } from '../../ui/filters.tsx';
+import { seesAll } from '../../ui/owner-filter.tsx';
+import { words as ownerWords } from '../../ui/owner-words.ts';
 import { TeamFilter } from '../../ui/team-filter.tsx';
 import { RunStrip } from '../../ui/run-strip/run-strip.tsx';
 import { StatusText } from '../../ui/status.tsx';
@@ -80,7 +82,10 @@ function Filters({ q, scope }: { q: string; scope: Scope }) {
         label={words.scope}
         value={scope}
         standard="all"
-        options={SCOPES.map((one) => [one, words.scopes[one]])}
+        options={SCOPES.map((one) => [
+          one,
+          one === 'all' && seesAll() ? ownerWords.everybodys : words.scopes[one],
+        ])}
       />
       <TeamFilter />
     </>

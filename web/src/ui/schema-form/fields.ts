@@ -405,8 +405,8 @@ function readEntry(
     case 'json':
       try {
         return { value: JSON.parse(text) as unknown };
-      } catch {
-        return { problem: 'must be JSON' };
+      } catch (error) {
+        return { problem: `must be JSON: ${error instanceof Error ? error.message : ''}` };
       }
     default:
       return { value: text };

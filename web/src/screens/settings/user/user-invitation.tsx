@@ -7,9 +7,9 @@ import { nowMs } from '../../../ui/clock.ts';
 import page from '../../../ui/page.module.css';
 import { tell } from '../../../ui/toasts.tsx';
 import { When } from '../../../ui/when.tsx';
-import { invite } from '../invite.ts';
+import { InvitationDialog } from '../invitation-dialog.tsx';
+import { invite, type InvitationLink } from '../invite.ts';
 import { Removal } from '../removal.tsx';
-import { ShownOnce } from '../shown-once.tsx';
 import { words } from './user-words.ts';
 
 export function isInvitable({ has_password: has, issuer_id: issuer, status }: User): boolean {
@@ -22,7 +22,7 @@ interface Props {
 }
 
 export function InvitationPart({ user: { id, username, invited_until: until }, reload }: Props) {
-  const link = useSignal<Record<string, string> | null>(null);
+  const link = useSignal<InvitationLink | null>(null);
   const send = async () => {
     link.value = await invite(id, username);
     await reload();
@@ -68,7 +68,7 @@ export function InvitationPart({ user: { id, username, invited_until: until }, r
           </>
         )}
       </div>
-      <ShownOnce values={link.value} onClose={() => (link.value = null)} />
+      <InvitationDialog link={link.value} onClose={() => (link.value = null)} />
     </section>
   );
 }
