@@ -370,6 +370,11 @@ inBrowser('without mail, an admin hands over the link of an invitation, and is t
   await expectFits(page, 'invitation-link');
   await given.getByRole('button', { name: 'Close' }).click();
   await page.getByRole('row', { name: /eve.*invited/ }).waitFor();
+  // There is no way to a new password but an admin.
+  const nobody = await visit(null);
+  await nobody.open('/');
+  await nobody.page.getByText('Forgotten your password? Ask an administrator.').waitFor();
+  await expectFits(nobody.page, 'log-in-without-mail');
   expect(complaints).toEqual([]);
 });
 
