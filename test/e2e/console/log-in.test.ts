@@ -140,23 +140,23 @@ testUnless(noChromium)('an admin lets a program of the issuer act as an account,
   await programs.getByText('No programs.').waitFor();
   await click(page, 'Add a program');
   const form = page.getByRole('dialog', { name: 'Add a program' });
-  await form.getByLabel('Name').fill('robot');
+  await form.getByRole('textbox', { name: 'Name' }).fill('robot');
   await form.getByLabel('Acts as').fill('machinist');
   await form.getByLabel('Claims').fill('azp');
-  await form.getByLabel('May do').fill('runs:write\nruns:read');
+  for (const scope of ['runs:read', 'runs:write']) await form.getByLabel(scope).check();
   await form.getByRole('button', { name: 'Save' }).click();
   await form.getByText('azp is no claim with a value').waitFor();
   await form.getByLabel('Claims').fill('azp=robot');
   await form.getByRole('button', { name: 'Save' }).click();
   const row = programs.getByRole('row').filter({ hasText: 'robot' });
-  expect(await row.innerText()).toMatch(/machinist[^]*azp=robot[^]*runs:write runs:read/);
+  expect(await row.innerText()).toMatch(/machinist[^]*azp=robot[^]*runs:read runs:write/);
   expect((await admin.get(`${path}/machines`)).body).toMatchObject([
     {
       name: 'robot',
       user_id: account.id,
       user_name: 'machinist',
       claims: { azp: 'robot' },
-      scopes: ['runs:write', 'runs:read'],
+      scopes: ['runs:read', 'runs:write'],
     },
   ]);
   await row.getByRole('button', { name: 'Delete' }).click();
