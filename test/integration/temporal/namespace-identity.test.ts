@@ -223,6 +223,14 @@ test('an api whose Temporal answers slowly serves, and ends once it proves to be
   }
 });
 
+test('a worker waits for a namespace that is missing, and names the setting in one line', async () => {
+  const missing = { ...other, namespace: 'none-of-this-name' };
+  const { code, output } = await start('worker', missing, {}, /has no namespace/);
+  expect(code).toBeNull();
+  expect(output).toContain('Temporal has no namespace none-of-this-name (TEMPORAL_NAMESPACE), trying again');
+  expect(output).not.toContain('"stack"');
+});
+
 test('GET /readyz is down while the namespace is another one, and says what to do', async () => {
   const ready = () => platform.anonymous.get('/readyz');
   const own = await gatewayOf(platform.temporal).namespaceId();
