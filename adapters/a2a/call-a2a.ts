@@ -142,7 +142,8 @@ function answersIn(output: unknown): unknown[] {
 function resultOf(answer: unknown): unknown {
   if (isRecord(answer) && isRecord(answer['error'])) {
     const { code, message } = answer['error'];
-    const reason = typeof message === 'string' ? message.slice(0, MAX_REASON_LENGTH) : 'no reason given';
+    const reason =
+      typeof message === 'string' ? message.slice(0, MAX_REASON_LENGTH).toWellFormed() : 'no reason given';
     throw fault('runtime', `The agent refused: ${reason} (${String(code)})`);
   }
   if (!isRecord(answer) || !('result' in answer))

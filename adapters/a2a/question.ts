@@ -68,7 +68,7 @@ export function askOf(
   const decisions = request ? decisionsIn(request['decisions']) : [];
   const title = stringIn(request?.['title']) ?? firstLine(question) ?? `${agentName} asks for input`;
   const base = {
-    title: redact(title).slice(0, MAX_TITLE_LENGTH),
+    title: redact(title).slice(0, MAX_TITLE_LENGTH).toWellFormed(),
     description:
       stringIn(request?.['description']) ?? (question === '' || question === title ? null : question),
     subject: request ? (request['subject'] ?? null) : subject,
@@ -94,7 +94,7 @@ export function askOf(
 export function credentialQuestionOf(task: Task, agentName: string): RemoteAsk {
   const question = textOf(task.status?.message?.parts ?? []).trim();
   return {
-    title: `${agentName} asks for a credential`.slice(0, MAX_TITLE_LENGTH),
+    title: `${agentName} asks for a credential`.slice(0, MAX_TITLE_LENGTH).toWellFormed(),
     description: question === '' ? null : question,
     subject: { type: CREDENTIAL_REQUEST, agent: agentName },
     form_schema: null,

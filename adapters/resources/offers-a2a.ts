@@ -14,7 +14,7 @@ export async function a2aOffers(call: SourceCall): Promise<SourceOffer[]> {
     {
       select: name,
       fields: {
-        name: name.slice(0, 255),
+        name: name.slice(0, 255).toWellFormed(),
         description: description.slice(0, MAX_DESCRIPTION) || null,
         type: 'a2a',
         execution_type: null,

@@ -134,7 +134,7 @@ async function offerOf(operation: Operation, value: Schema, reading: Reading): P
   return {
     select: operation.id,
     fields: {
-      name: operation.id.slice(0, 255),
+      name: operation.id.slice(0, 255).toWellFormed(),
       description: fieldText(value, 'description') ?? fieldText(value, 'summary'),
       type: 'api',
       execution_type: null,

@@ -149,7 +149,7 @@ function containerOf(
   return {
     ...imageOf(call, code, policy),
     key: call.idempotencyKey,
-    title: textOf(name).slice(0, 200),
+    title: textOf(name).slice(0, 200).toWellFormed(),
     arguments: textsOf(values),
     env: environmentOf(environment),
     stdin: stdin === undefined ? null : textOf(stdin),

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 
 import { anonymous, type Actor } from '../../domain/auth/actor.ts';
+import { addressKey } from '../../domain/auth/throttle.ts';
 import {
   AppError,
   badRequest,
@@ -69,7 +70,7 @@ export async function readRawBody(
     throw tooLarge(limitBytes);
   }
   const actor: Actor | undefined = ctx.state['actor'];
-  const caller = actor === undefined || actor === anonymous ? ctx.ip : actor.id;
+  const caller = actor === undefined || actor === anonymous ? addressKey(ctx.ip) : actor.id;
   const incoming = incomingBytes(caller);
   ctx.res.once('close', () => incoming.release());
   const chunks: Buffer[] = [];

@@ -59,7 +59,7 @@ function readable(field: string, value: unknown): unknown {
 }
 
 function shown(value: unknown): unknown {
-  if (typeof value === 'string') return value.slice(0, MAX_TEXT);
+  if (typeof value === 'string') return value.slice(0, MAX_TEXT).toWellFormed();
   if (value instanceof Date) return value.toISOString();
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => shown(item));

@@ -25,8 +25,8 @@ export function checkRequests(
     const position = tools.findIndex(({ name }) => name === call.name);
     const tool = tools[position];
     const request = {
-      id: call.id.slice(0, MAX_ID),
-      name: call.name.slice(0, MAX_NAME),
+      id: call.id.slice(0, MAX_ID).toWellFormed(),
+      name: call.name.slice(0, MAX_NAME).toWellFormed(),
       tool: tool ? position : null,
       arguments: call.arguments,
     };

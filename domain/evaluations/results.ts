@@ -129,7 +129,7 @@ function errorText(error: unknown): string {
   const { title, detail } = isRecord(error) ? error : {};
   const texts = isRecord(error) ? [title, detail] : [error];
   const text = texts.filter((part) => typeof part === 'string').join(': ');
-  return (text === '' ? 'unknown error' : text).slice(0, MAX_KEPT_TEXT);
+  return (text === '' ? 'unknown error' : text).slice(0, MAX_KEPT_TEXT).toWellFormed();
 }
 
 /** What the results of a case's versions say, the first one's first. */

@@ -90,7 +90,11 @@ function eventOf(hook: Hook, call: HookCall): InboundCloudEvent {
     specversion: '1.0',
     id,
     source: hook.source,
-    type: type.replaceAll(/\p{Cc}/gu, '').slice(0, MAX_TYPE) || `com.cadenza.hook.${hook.scheme}`,
+    type:
+      type
+        .replaceAll(/\p{Cc}/gu, '')
+        .slice(0, MAX_TYPE)
+        .toWellFormed() || `com.cadenza.hook.${hook.scheme}`,
     time: new Date().toISOString(),
     ...(data === undefined ? {} : { datacontenttype: call.contentType || 'application/octet-stream' }),
     ...dataOf(inner ? inner['data'] : data),

@@ -160,6 +160,6 @@ async function record(
             due_at = clock_timestamp() + ? * interval '1 millisecond',
             done_at = case when ? then clock_timestamp() end
       where id = ? and status = 'pending'`,
-    [isOver, status, isFailed ? outcome.error.slice(0, 1_000) : null, pause, isOver, id],
+    [isOver, status, isFailed ? outcome.error.slice(0, 1_000).toWellFormed() : null, pause, isOver, id],
   );
 }

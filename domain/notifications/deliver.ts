@@ -181,7 +181,7 @@ async function record(
      returning d.id`,
     [
       outcome.sent ? 'sent' : 'failed',
-      outcome.sent ? null : outcome.error.slice(0, 1_000),
+      outcome.sent ? null : outcome.error.slice(0, 1_000).toWellFormed(),
       pause,
       arrayLiteral(over.map(({ id }) => id)),
       arrayLiteral(rows.map(({ id }) => id)),
@@ -196,7 +196,7 @@ async function record(
         where id = ?`,
       [
         outcome.sent,
-        outcome.sent ? null : outcome.error.slice(0, 1_000),
+        outcome.sent ? null : outcome.error.slice(0, 1_000).toWellFormed(),
         !outcome.sent && outcome.gone === true,
         outcome.sent,
         MAX_FAILURES,

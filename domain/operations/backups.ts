@@ -185,7 +185,7 @@ async function end(em: EntityManager, id: string, { status, bytes, error }: Outc
   await em.execute(
     `update backup set status = ?, bytes = ?, error = ?, ended_at = clock_timestamp(), leased_until = null
       where id = ?`,
-    [status, bytes, error?.slice(0, MAX_ERROR_LENGTH) ?? null, id],
+    [status, bytes, error?.slice(0, MAX_ERROR_LENGTH).toWellFormed() ?? null, id],
   );
 }
 

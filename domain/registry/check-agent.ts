@@ -52,7 +52,7 @@ export async function checkAgent(
   const outcome = await tryAgent(deps, agent);
   const result: LastCheck = {
     ...outcome,
-    detail: outcome.detail.slice(0, MAX_DETAIL),
+    detail: outcome.detail.slice(0, MAX_DETAIL).toWellFormed(),
     latency_ms: Math.round(performance.now() - startedAt),
     checked_at: new Date().toISOString(),
   };

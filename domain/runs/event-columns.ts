@@ -82,7 +82,7 @@ function usedColumns(usage: unknown): { used: UsedColumns } {
   const { model, cost_usd: cost, ...counts } = isRecord(usage) ? usage : {};
   return {
     used: {
-      model: typeof model === 'string' ? model.slice(0, 255) : null,
+      model: typeof model === 'string' ? model.slice(0, 255).toWellFormed() : null,
       input_tokens: tokenCount(counts['input_tokens']),
       output_tokens: tokenCount(counts['output_tokens']),
       cost_usd: cost === null ? null : typeof cost === 'number' && cost > 0 ? Math.min(cost, MAX_USD) : 0,

@@ -250,7 +250,7 @@ export async function noteStart(
      on conflict (workflow_id, scheduled_at) do update
         set cause = excluded.cause, outcome = excluded.outcome, run_id = excluded.run_id,
             detail = excluded.detail, at = excluded.at`,
-    [workflowId, at, cause, outcome, runId, detail?.slice(0, MAX_DETAIL_LENGTH) ?? null],
+    [workflowId, at, cause, outcome, runId, detail?.slice(0, MAX_DETAIL_LENGTH).toWellFormed() ?? null],
   );
   await em.execute(
     `delete from schedule_start s using (

@@ -96,7 +96,7 @@ function createEvents(partial: PartialSink | undefined): Events {
       if (kind === 'messages' && Array.isArray(data) && isRecord(data[0])) message(data[0]);
       else if (kind === 'custom') {
         const text = progressOf(data);
-        if (text !== null) partial?.progress(text.slice(0, MAX_PROGRESS_LENGTH));
+        if (text !== null) partial?.progress(text.slice(0, MAX_PROGRESS_LENGTH).toWellFormed());
       } else if (kind === 'error') events.failure = failureIn(data);
     },
   };

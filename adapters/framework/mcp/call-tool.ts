@@ -46,7 +46,7 @@ export async function callTool(prepared: FrameworkCall): Promise<AgentResult> {
         allowInputRequired: true,
         onprogress: ({ progress, total, message }) => {
           const share = total === undefined ? String(progress) : `${progress} of ${total}`;
-          call.partial?.progress((message ?? share).slice(0, MAX_PROGRESS_LENGTH));
+          call.partial?.progress((message ?? share).slice(0, MAX_PROGRESS_LENGTH).toWellFormed());
         },
       },
     );

@@ -39,7 +39,8 @@ export function askOfServer(
   const text = questions.map(({ message }) => message).join('\n\n');
   const title = sensitive.quote(first?.message ?? '', MAX_TITLE_LENGTH);
   return {
-    title: title === '' ? `${call.agent.name} asks for input`.slice(0, MAX_TITLE_LENGTH) : title,
+    title:
+      title === '' ? `${call.agent.name} asks for input`.slice(0, MAX_TITLE_LENGTH).toWellFormed() : title,
     description: text === title || text === '' ? null : text,
     subject: null,
     form_schema: single ? single.schema : formOf(questions),
@@ -68,7 +69,7 @@ function questionOf(key: string, request: unknown, tool: string): Question {
   const isForm = isRecord(schema) && jsonSchemaProblems(schema).length === 0;
   return {
     key,
-    message: typeof message === 'string' ? message.slice(0, MAX_TEXT_LENGTH) : '',
+    message: typeof message === 'string' ? message.slice(0, MAX_TEXT_LENGTH).toWellFormed() : '',
     schema: isForm ? schema : null,
   };
 }
