@@ -75,7 +75,7 @@ function problemResponses(): Json {
 
 const problemContent = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
 
-const credentials = [{ bearer: [] }, { session: [] }];
+const CREDENTIALS = [{ bearer: [] }, { session: [] }];
 
 export interface OpenApiDocument {
   openapi: string;
@@ -139,7 +139,7 @@ export function createOpenApi(endpoints: readonly Endpoint[], baseUrl: string): 
       'Generated from the endpoint declarations in api/routes by `npm run openapi`: do not edit.',
     info: { title: 'Cadenza', version: API_VERSION, description: DESCRIPTION },
     servers: [{ url: baseUrl }, { url: `${baseUrl}/api/v1` }],
-    security: credentials,
+    security: CREDENTIALS,
     tags: [...new Set(endpoints.flatMap((endpoint) => endpoint.tags))].toSorted().map((name) => ({ name })),
     paths,
     components: {
@@ -177,7 +177,7 @@ function operation(endpoint: Endpoint, components: Components): Json {
     summary: endpoint.summary,
     ...(endpoint.description ? { description: endpoint.description } : {}),
     tags: endpoint.tags,
-    ...(open ? { security: [] } : endpoint.anonymousToo ? { security: [...credentials, {}] } : {}),
+    ...(open ? { security: [] } : endpoint.anonymousToo ? { security: [...CREDENTIALS, {}] } : {}),
     'x-role': endpoint.role,
     ...(endpoint.scope === undefined ? {} : { 'x-scope': endpoint.scope }),
     parameters: parameters(endpoint, components),

@@ -5,7 +5,7 @@ import { migrationNames } from './migrations/index.ts';
 const [initialSchema = ''] = migrationNames;
 
 /** In the order of application. The initial schema contains all of their changes. */
-const formerNames = [
+const FORMER_NAMES = [
   '0001-auth',
   '0002-agents',
   '0003-workflows',
@@ -47,7 +47,7 @@ const formerNames = [
 ];
 
 /** Whether a migration is one of those that the initial schema replaced. */
-export const isFormer = (name: string): boolean => formerNames.includes(name);
+export const isFormer = (name: string): boolean => FORMER_NAMES.includes(name);
 
 /** Why `migrate` refuses to change a database. */
 export class MigrationRefused extends Refused {}
@@ -59,10 +59,10 @@ export class MigrationRefused extends Refused {}
  */
 export function ranAllFormer(ran: readonly string[]): boolean {
   if (ran.includes(initialSchema)) return false;
-  const missing = formerNames.filter((name) => !ran.includes(name));
+  const missing = FORMER_NAMES.filter((name) => !ran.includes(name));
   if (missing.length === 0) return true;
-  if (missing.length === formerNames.length) return false;
-  const last = formerNames.at(-1);
+  if (missing.length === FORMER_NAMES.length) return false;
+  const last = FORMER_NAMES.at(-1);
   throw new MigrationRefused(
     `its schema is too old for this version: it lacks ${missing.join(', ')}. Nothing was changed. ` +
       `First run "migrate" of the last version whose db/migrations holds ${last}, ` +

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'web/dist');
 /** Everything that the bundle depends on. */
-const sources = [
+const SOURCES = [
   'web/{index.html,vite.config.ts,tsconfig.json}',
   'web/{public,src}/**/*',
   'client/*.ts',
@@ -54,7 +54,7 @@ function replace(fresh: string): void {
 
 function hashOfSources(): string {
   const hash = createHash('sha256');
-  for (const file of globSync(sources, { cwd: root, withFileTypes: true })
+  for (const file of globSync(SOURCES, { cwd: root, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted())

@@ -38,7 +38,7 @@ export class InstanceRuns extends Error {}
 
 const LOCK_ROLE = 'npm start';
 /** Clients end first, while their servers still run, so that they can finish. */
-const clients = ['api', 'worker', 'migrate', 'backups'];
+const CLIENTS = ['api', 'worker', 'migrate', 'backups'];
 const TAKEOVER_MS = 10_000;
 
 /** Claims the data folder, even from a dead instance. @throws InstanceRuns if a live instance has it */
@@ -68,8 +68,8 @@ export async function claimInstance(dataDir: string): Promise<Instance> {
     async endLeftovers() {
       const alive: ProcessRecord[] = [];
       for (const entry of left) if (await isSame(entry)) alive.push(entry);
-      const first = alive.filter(({ role }) => clients.includes(role));
-      const then = alive.filter(({ role }) => !clients.includes(role));
+      const first = alive.filter(({ role }) => CLIENTS.includes(role));
+      const then = alive.filter(({ role }) => !CLIENTS.includes(role));
       await Promise.all(first.map(({ pid }) => endProcess(pid, [{ signal: 'SIGTERM', waitMs: 3_000 }])));
       await Promise.all(then.map(({ pid }) => endProcess(pid, [{ signal: 'SIGINT', waitMs: 4_000 }])));
       content = { ...content, processes: [own] };

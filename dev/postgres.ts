@@ -56,7 +56,7 @@ export type EmbeddedPostgres = {
 };
 
 /** Signals for a fast shutdown, then an immediate one. */
-export const postgresStop = [
+export const POSTGRES_STOP = [
   { signal: 'SIGINT', waitMs: 6_000 },
   { signal: 'SIGQUIT', waitMs: 2_000 },
 ] as const;
@@ -99,7 +99,7 @@ async function startServer(
     env: postgresEnv(),
     logFile,
   });
-  const stop = () => endProcess(server.pid, postgresStop);
+  const stop = () => endProcess(server.pid, POSTGRES_STOP);
   try {
     await options.spawned?.(server.pid);
     await waitUntilReady(server, cluster, logFile);

@@ -19,10 +19,10 @@ import { encryptionKeysFor } from './encryption-keys.ts';
 import { claimInstance, type Instance } from './instance.ts';
 import { spawnServer, type ServerProcess } from './os-process.ts';
 import { choosePort } from './ports.ts';
-import { postgresStop, startPostgres } from './postgres.ts';
+import { POSTGRES_STOP, startPostgres } from './postgres.ts';
 import { LOCAL_EGRESS } from './local-egress.ts';
 import { createSupervisor, type Service, type Supervisor } from './supervisor.ts';
-import { startTemporal, temporalStop, type EmbeddedTemporal } from './temporal.ts';
+import { startTemporal, TEMPORAL_STOP, type EmbeddedTemporal } from './temporal.ts';
 import { waitForPolls } from './worker-polls.ts';
 
 /**
@@ -65,7 +65,7 @@ type Context = {
 
 const USUAL_GRPC_PORT = 50_051;
 /** Longer than the api lets open requests run. A worker's interrupted activities are retried elsewhere. */
-const drain = [{ signal: 'SIGTERM', waitMs: 11_000 }] as const;
+const DRAIN = [{ signal: 'SIGTERM', waitMs: 11_000 }] as const;
 const READY_TIMEOUT_MS = 120_000;
 /** A worker with invalid settings exits within this time. */
 const WORKER_TRIAL_MS = 1_500;
@@ -217,7 +217,7 @@ async function databaseOf({ env, dataDir, supervisor, print }: Context): Promise
   let last: { url: string; port: number } | undefined;
   await supervisor.run({
     role: 'PostgreSQL',
-    stop: postgresStop,
+    stop: POSTGRES_STOP,
     logFile: logFileOf(dataDir, 'postgres'),
     start: async (_attempt, spawned) => {
       const port = last?.port ?? env.POSTGRES_PORT;
@@ -241,7 +241,7 @@ async function temporalOf(
   let last: EmbeddedTemporal | undefined;
   await supervisor.run({
     role: 'Temporal',
-    stop: temporalStop,
+    stop: TEMPORAL_STOP,
     logFile: logFileOf(dataDir, 'temporal'),
     start: async (_attempt, spawned) => {
       const server = await startTemporal({
@@ -279,7 +279,7 @@ function programOf(
   const logFile = logFileOf(dataDir, role);
   return {
     role,
-    stop: drain,
+    stop: DRAIN,
     logFile,
     start: async (_attempt, spawned) => {
       const running = await spawnServer({

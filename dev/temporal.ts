@@ -63,7 +63,7 @@ export type EmbeddedTemporal = {
   stop(): Promise<void>;
 };
 
-export const temporalStop = [{ signal: 'SIGTERM', waitMs: 8_000 }] as const;
+export const TEMPORAL_STOP = [{ signal: 'SIGTERM', waitMs: 8_000 }] as const;
 
 const READY_TIMEOUT_MS = 120_000;
 const HOST = '127.0.0.1';
@@ -115,7 +115,7 @@ async function startServer(
   const logFile = join(dataDir, 'temporal.log');
   const args = serverArguments(options, { folder, database }, ports);
   const server = await spawnServer({ command, cwd: folder, logFile, env: temporalEnv(), args });
-  const stop = () => endProcess(server.pid, temporalStop);
+  const stop = () => endProcess(server.pid, TEMPORAL_STOP);
   const address = `${HOST}:${ports.port}`;
   try {
     await options.spawned?.(server.pid);

@@ -7,7 +7,7 @@ import type { Env } from '../config/env.ts';
 import type { ServerProcess } from './os-process.ts';
 
 /** Values of TaskQueueType: workflow tasks, activities. */
-const queues = [1, 2];
+const QUEUES = [1, 2];
 const CALL_TIMEOUT_MS = 2_000;
 const PAUSE_MS = 50;
 
@@ -42,9 +42,9 @@ export async function waitForPolls(options: {
     for (;;) {
       // Wait for all calls: one that is still being retried when its connection closes throws where it cannot
       // be caught.
-      const settled = await Promise.allSettled(queues.map(polls));
+      const settled = await Promise.allSettled(QUEUES.map(polls));
       const answers = settled.flatMap((call) => (call.status === 'fulfilled' ? [call.value] : []));
-      const polled = answers.length === queues.length ? answers : null;
+      const polled = answers.length === QUEUES.length ? answers : null;
       if (running.hasExited()) return 'exited';
       if (polled?.every(Boolean)) return 'works';
       if (!polled && Date.now() - started > trialMs) return 'unknown';

@@ -8,11 +8,11 @@ import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 
 const isSandbox = process.argv[2] === 'sandbox';
 const [workflowQueue, activityQueue] = [1, 2];
-const timeoutMs = 5_000;
+const TIMEOUT_MS = 5_000;
 
 const env = loadServerEnv();
 const client = createTemporalClient(temporalSettings(env));
-const { pollers } = await client.withDeadline(Date.now() + timeoutMs, () =>
+const { pollers } = await client.withDeadline(Date.now() + TIMEOUT_MS, () =>
   client.workflowService.describeTaskQueue({
     namespace: env.TEMPORAL_NAMESPACE,
     taskQueue: { name: (isSandbox ? env.SANDBOX_TASK_QUEUE : undefined) ?? env.TEMPORAL_TASK_QUEUE },
@@ -30,8 +30,8 @@ async function isPaused(): Promise<boolean> {
     url: env.DATABASE_URL,
     applicationName: 'cadenza-health',
     poolSize: 1,
-    connectionTimeoutMs: timeoutMs,
-    statementTimeoutMs: timeoutMs,
+    connectionTimeoutMs: TIMEOUT_MS,
+    statementTimeoutMs: TIMEOUT_MS,
   });
   return readWritePause(orm.em.fork()).then(
     (pause) => pause !== null,

@@ -24,7 +24,7 @@ import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { cancelRequest } from '../protocol-calls/start-run.ts';
 import { authDeps } from '../middleware/auth-deps.ts';
-import { authMiddleware, resourceMetadataPath } from '../middleware/auth.ts';
+import { authMiddleware, RESOURCE_METADATA_PATH } from '../middleware/auth.ts';
 import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
 import { problemOf, toAppError } from '../middleware/errors.ts';
 import { idempotencyKeyOf } from '../middleware/idempotency.ts';
@@ -52,7 +52,7 @@ export function mcpMiddleware(deps: AppDeps): Middleware {
       ...authDeps(deps),
       resource: {
         audience: `${issuer}${MCP_PATH}`,
-        metadataPath: `${resourceMetadataPath}${MCP_PATH}`,
+        metadataPath: `${RESOURCE_METADATA_PATH}${MCP_PATH}`,
       },
     },
     { role: 'viewer', scope: 'none' },

@@ -33,7 +33,7 @@ import type { AddressLimit } from './rate-limit.ts';
 import { identifyByCookie, sessionSecretOf } from './session-cookie.ts';
 
 /** Where clients find out how to get a token (RFC 9728). */
-export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
+export const RESOURCE_METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 export interface AuthDeps {
   keys: SigningKeys;
@@ -165,7 +165,7 @@ async function admitWorker(
 
 function withResource(deps: AuthDeps, { resource: path }: AuthRule): AuthDeps {
   if (path === undefined) return deps;
-  const resource = { audience: `${deps.issuer}${path}`, metadataPath: resourceMetadataPath };
+  const resource = { audience: `${deps.issuer}${path}`, metadataPath: RESOURCE_METADATA_PATH };
   return { ...deps, resource };
 }
 
@@ -240,7 +240,7 @@ function verification({ keys, issuer, resource, verifiedTokens }: AuthDeps) {
 }
 
 function metadataUrl({ issuer, resource }: AuthDeps): string {
-  return `${issuer}${resource?.metadataPath ?? resourceMetadataPath}`;
+  return `${issuer}${resource?.metadataPath ?? RESOURCE_METADATA_PATH}`;
 }
 
 function isRead(ctx: Context): boolean {

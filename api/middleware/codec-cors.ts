@@ -4,7 +4,7 @@ import type { Middleware } from 'koa';
 export const CODEC_PATH = /^(?:\/api\/v1)?\/temporal-codec\//;
 /** The UI sends its user's access token, and the ID token beside it. */
 const ALLOWED_HEADERS = 'Authorization, Authorization-Extras, Content-Type, X-Namespace';
-const loopback = ['localhost', '127.0.0.1', '[::1]'];
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
 /** CORS for the codec endpoint: allows the origin of Temporal's UI and no other. */
 export function codecCorsMiddleware(temporalUiUrl: string): Middleware {
@@ -27,8 +27,8 @@ export function codecCorsMiddleware(temporalUiUrl: string): Middleware {
 /** The URL's origin. For a loopback host, also the origins of its other names. */
 function originsOf(url: string): Set<string> {
   const { origin, hostname, protocol, port } = new URL(url);
-  const same = loopback.includes(hostname)
-    ? loopback.map((host) => `${protocol}//${host}${port ? `:${port}` : ''}`)
+  const same = LOOPBACK.includes(hostname)
+    ? LOOPBACK.map((host) => `${protocol}//${host}${port ? `:${port}` : ''}`)
     : [];
   return new Set([origin, ...same]);
 }

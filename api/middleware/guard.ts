@@ -17,7 +17,7 @@ import { isMedia, type Endpoint, type EndpointResponse } from '../endpoint.ts';
 import { isStorable, unstorable } from './body.ts';
 
 /** Fields that only the server sets. Clients may send them back unchanged, so they are ignored. */
-const serverSet = ['omitted', 'id', 'created_at', 'updated_at', 'owner_id', 'last_used'];
+const SERVER_SET = ['omitted', 'id', 'created_at', 'updated_at', 'owner_id', 'last_used'];
 
 const NOTHING = z.object({});
 const strictCache = new WeakMap<z.ZodType, z.ZodType>();
@@ -184,7 +184,7 @@ function unknownName(
 }
 
 function isServerSet(endpoint: Pick<Endpoint, 'record'>, key: string): boolean {
-  return serverSet.includes(key) || Object.hasOwn(endpoint.record?.shape ?? {}, key);
+  return SERVER_SET.includes(key) || Object.hasOwn(endpoint.record?.shape ?? {}, key);
 }
 
 function withoutServerSet(endpoint: Pick<Endpoint, 'body' | 'record'>, value: unknown): unknown {

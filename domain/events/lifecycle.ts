@@ -26,7 +26,7 @@ const momentOf: Record<string, string> = {
   faulted: 'faultedAt',
   completed: 'completedAt',
 };
-const lifecycleType = /^io\.serverlessworkflow\.(workflow|task)\.([a-z]+)\.v1$/;
+const LIFECYCLE_TYPE = /^io\.serverlessworkflow\.(workflow|task)\.([a-z]+)\.v1$/;
 /** Run events that list the tasks which the run suspends or resumes. */
 const typeForTasks: Record<string, string> = {
   [EVENT.runSuspended]: EVENT.taskSuspended,
@@ -80,7 +80,7 @@ export function lifecycleData(
   data: Record<string, unknown>,
   event: LogEvent,
 ): Record<string, unknown> {
-  const [, of, word = ''] = lifecycleType.exec(type) ?? [];
+  const [, of, word = ''] = LIFECYCLE_TYPE.exec(type) ?? [];
   if (of === undefined) return data;
   const name = `${event.workflow_name}-${event.run_id}`;
   const subject = of === 'task' ? { workflow: name, task: event.task } : { name };

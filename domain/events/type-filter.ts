@@ -2,7 +2,7 @@
  * Filters of event types. A name matches itself and all longer names that continue it after a dot
  * (`io.cadenza.hitl`); `*` matches any characters. An empty list matches every type.
  */
-export const typePattern = /^[A-Za-z0-9*][A-Za-z0-9.*_-]{0,254}$/;
+export const TYPE_PATTERN = /^[A-Za-z0-9*][A-Za-z0-9.*_-]{0,254}$/;
 
 export function matchesType(patterns: readonly string[], type: string): boolean {
   return patterns.length === 0 || patterns.some((pattern) => matches(pattern, type));

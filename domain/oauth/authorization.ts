@@ -10,7 +10,7 @@ import { isRegistered } from './redirect-uri.ts';
 import { mayDecideBy, roleLimitOf, scopesIn } from './scopes.ts';
 
 /** The parameters that count, as they were sent. */
-export const authorizationParameters = [
+export const AUTHORIZATION_PARAMETERS = [
   'response_type',
   'client_id',
   'redirect_uri',
@@ -45,7 +45,7 @@ export interface AuthorizationRequest {
 
 const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const;
 type Prompt = (typeof PROMPTS)[number];
-const maxState = 2_000;
+const MAX_STATE = 2_000;
 const MAX_NONCE = 2_000;
 /** With `prompt=login`, who has just logged in is not asked again. */
 const JUST_NOW_SECONDS = 60;
@@ -79,8 +79,8 @@ export async function checkAuthorization(
   const openid = openIdOf(scope, parameters['nonce']);
   const codeChallenge = challengeOf(parameters, client.from_settings && openid?.nonce !== undefined);
   const state = parameters['state'] ?? null;
-  if (state !== null && state.length > maxState) {
-    throw badRequest('invalid_request', `state may have at most ${maxState} characters.`);
+  if (state !== null && state.length > MAX_STATE) {
+    throw badRequest('invalid_request', `state may have at most ${MAX_STATE} characters.`);
   }
   const asked = parameters['resource'] ?? null;
   if (asked !== null && !mayAsk(client, issuer, asked))

@@ -52,7 +52,7 @@ export interface RegistrationLimits {
   perAddressAndDay: number;
 }
 
-const columns = `id, name, client_uri, redirect_uris, auth_method, created_at, approved_at, handle,
+const COLUMNS = `id, name, client_uri, redirect_uris, auth_method, created_at, approved_at, handle,
   from_settings, required_role, resource`;
 
 /**
@@ -74,7 +74,7 @@ export async function registerClient(
   const secret = method === 'none' ? null : randomBytes(32).toString('base64url');
   const [row] = await em.execute<ClientRow[]>(
     `insert into oauth_client (id, name, client_uri, redirect_uris, auth_method, secret_hash, network)
-     values (?, ?, ?, ?::text[], ?, ?, ?) returning ${columns}`,
+     values (?, ?, ?, ?::text[], ?, ?, ?) returning ${COLUMNS}`,
     [
       uuidv7(),
       name,
@@ -160,7 +160,7 @@ function clientOf(row: ClientRow): OAuthClient {
 const NAMED = '(id = ? and handle is null or handle = ?)';
 
 export async function findClient(em: EntityManager, id: string): Promise<OAuthClient | null> {
-  const [row] = await em.execute<ClientRow[]>(`select ${columns} from oauth_client where ${NAMED}`, [
+  const [row] = await em.execute<ClientRow[]>(`select ${COLUMNS} from oauth_client where ${NAMED}`, [
     isUuid(id) ? id : null,
     id,
   ]);
@@ -168,7 +168,7 @@ export async function findClient(em: EntityManager, id: string): Promise<OAuthCl
 }
 
 async function findClientById(em: EntityManager, id: string): Promise<OAuthClient | null> {
-  const [row] = await em.execute<ClientRow[]>(`select ${columns} from oauth_client where id = ?`, [id]);
+  const [row] = await em.execute<ClientRow[]>(`select ${COLUMNS} from oauth_client where id = ?`, [id]);
   return row ? clientOf(row) : null;
 }
 
@@ -196,7 +196,7 @@ export async function authenticateClient(em: EntityManager, proof: ClientProof):
 /** Oldest first. */
 export async function listRegisteredClients(em: EntityManager, page: KeysetPage): Promise<OAuthClient[]> {
   const rows = await em.execute<ClientRow[]>(
-    `select ${columns} from oauth_client where id > ? order by id limit ?`,
+    `select ${COLUMNS} from oauth_client where id > ? order by id limit ?`,
     [page.after ?? '00000000-0000-0000-0000-000000000000', page.limit],
   );
   return rows.map(clientOf);

@@ -9,7 +9,7 @@ import { isScopeText, MAX_SCOPES } from '../../contracts/scopes.ts';
 export const DECIDE_SCOPE = 'hitl:decide';
 
 /** What a client gets that asks for nothing. Administration has to be asked for by name. */
-const defaultLimit: Role = 'builder';
+const DEFAULT_LIMIT: Role = 'builder';
 
 /**
  * Unknown scopes have no effect, as RFC 6749 section 3.3 permits. Who asks with `openid` for nothing else
@@ -18,7 +18,7 @@ const defaultLimit: Role = 'builder';
 export function roleLimitOf(scope: string | null): Role {
   const asked = (scope ?? '').split(' ');
   const role = ROLES.findLast((one) => asked.includes(one));
-  return role ?? (isIdentityOnly(scope) ? 'viewer' : defaultLimit);
+  return role ?? (isIdentityOnly(scope) ? 'viewer' : DEFAULT_LIMIT);
 }
 
 /** Whether `openid` is all that was asked for, besides what goes along with it. */

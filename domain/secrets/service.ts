@@ -6,7 +6,7 @@ import { notFound } from '../errors.ts';
 import type { Encryption } from './encryption.ts';
 
 /** Placeholders are upper case; the other characters are for names in a definition's `use.secrets`. */
-export const secretName = /^[A-Za-z_][A-Za-z0-9_.-]{0,254}$/;
+export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,254}$/;
 
 /** Creates or replaces a secret. @returns the record, and whether it is new */
 export async function putSecret(

@@ -1,6 +1,6 @@
 /** Static analysis for validation: all compile problems of an expression, and what it reads. */
 import type { Node, Pattern } from './ast.ts';
-import { builtins, refused } from './builtins/index.ts';
+import { builtins, REFUSED } from './builtins/index.ts';
 import { ExpressionError, locate } from './errors.ts';
 import { parse } from './parser.ts';
 import { suggest } from './suggest.ts';
@@ -274,7 +274,7 @@ class Analyzer {
     const key = `${node.name}/${node.args.length}`;
     // The input of a function's argument is in general not the program's input.
     const known = names.functions.has(key);
-    const keepsInput = !known && !takesFilter.has(node.name);
+    const keepsInput = !known && !TAKES_FILTER.has(node.name);
     for (const arg of node.args) this.visit(arg, { ...names, isRoot: names.isRoot && keepsInput });
     if (known) return;
     if (builtins.has(key)) {
@@ -282,7 +282,7 @@ class Analyzer {
       return;
     }
     if (this.problems.length >= MAX_PROBLEMS) return;
-    const reason = refused.get(node.name);
+    const reason = REFUSED.get(node.name);
     if (reason !== undefined) return this.report('refused', node.at, `${key} is not available: ${reason}`);
     const all = [...names.functions, ...builtins.keys()];
     const arities = all.filter((candidate) => candidate.startsWith(`${node.name}/`));
@@ -303,7 +303,7 @@ class Analyzer {
 }
 
 /** Builtins that run their argument with another input than their own. */
-const takesFilter = new Set([
+const TAKES_FILTER = new Set([
   'map',
   'map_values',
   'with_entries',

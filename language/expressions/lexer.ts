@@ -14,7 +14,7 @@ export interface Token {
   parts?: (string | Token[])[];
 }
 
-export const keywords: ReadonlySet<string> = new Set([
+export const KEYWORDS: ReadonlySet<string> = new Set([
   'as',
   'import',
   'include',
@@ -35,7 +35,7 @@ export const keywords: ReadonlySet<string> = new Set([
   'break',
 ]);
 
-const operators = [
+const OPERATORS = [
   '?//',
   '//=',
   '!=',
@@ -74,21 +74,21 @@ const operators = [
 ];
 const closers: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
 
-const space = /[ \r\n\t]+/y;
-const comment = /#(?:\\(?:\\|\r?\n)|[^\n])*/y;
-const number = /(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?/y;
-const word = /(?:[a-zA-Z_][a-zA-Z_0-9]*::)*[a-zA-Z_][a-zA-Z_0-9]*/y;
-const format = /@[a-zA-Z0-9_]+/y;
-const field = /\.[a-zA-Z_][a-zA-Z_0-9]*/y;
-const variable = /\$(?:[a-zA-Z_][a-zA-Z_0-9]*::)*[a-zA-Z_][a-zA-Z_0-9]*/y;
+const SPACE = /[ \r\n\t]+/y;
+const COMMENT = /#(?:\\(?:\\|\r?\n)|[^\n])*/y;
+const NUMBER = /(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?/y;
+const WORD = /(?:[a-zA-Z_][a-zA-Z_0-9]*::)*[a-zA-Z_][a-zA-Z_0-9]*/y;
+const FORMAT = /@[a-zA-Z0-9_]+/y;
+const FIELD = /\.[a-zA-Z_][a-zA-Z_0-9]*/y;
+const VARIABLE = /\$(?:[a-zA-Z_][a-zA-Z_0-9]*::)*[a-zA-Z_][a-zA-Z_0-9]*/y;
 
 /** The tokens with a pattern, in the order of trying. `sign`: the length of the leading sign. */
 const TOKENS: readonly { type: TokenType; pattern: RegExp; sign: number }[] = [
-  { type: 'number', pattern: number, sign: 0 },
-  { type: 'field', pattern: field, sign: 1 },
-  { type: 'variable', pattern: variable, sign: 1 },
-  { type: 'format', pattern: format, sign: 1 },
-  { type: 'word', pattern: word, sign: 0 },
+  { type: 'number', pattern: NUMBER, sign: 0 },
+  { type: 'field', pattern: FIELD, sign: 1 },
+  { type: 'variable', pattern: VARIABLE, sign: 1 },
+  { type: 'format', pattern: FORMAT, sign: 1 },
+  { type: 'word', pattern: WORD, sign: 0 },
 ];
 
 /** Nesting of brackets and strings: bounds the recursion of lexer, parser and compiler. */
@@ -141,7 +141,7 @@ function tooDeep(source: string, at: number): Error {
 function skipBlanks(source: string, start: number): number {
   let at = start;
   for (;;) {
-    const blank = match(space, source, at) ?? match(comment, source, at);
+    const blank = match(SPACE, source, at) ?? match(COMMENT, source, at);
     if (blank === null) return at;
     at += blank.length;
   }
@@ -157,10 +157,10 @@ function lexToken(source: string, at: number, nesting: number): Token {
   for (const { type, pattern, sign } of TOKENS) {
     const text = match(pattern, source, at);
     if (text === null) continue;
-    const isKeyword = type === 'word' && keywords.has(text);
+    const isKeyword = type === 'word' && KEYWORDS.has(text);
     return { type: isKeyword ? 'keyword' : type, text: text.slice(sign), at, end: at + text.length };
   }
-  const text = operators.find((candidate) => source.startsWith(candidate, at));
+  const text = OPERATORS.find((candidate) => source.startsWith(candidate, at));
   if (text === undefined)
     throw compileError(source, at, `syntax error, unexpected character ${JSON.stringify(source.charAt(at))}`);
   return { type: 'op', text, at, end: at + text.length };

@@ -1,6 +1,6 @@
 /** Object construction: `{a: 1, "b", $c, (d): e}`. */
 import { balance } from './balance.ts';
-import { keywords } from './lexer.ts';
+import { KEYWORDS } from './lexer.ts';
 import type { Node } from './ast.ts';
 import type { ParserRules } from './parser-rules.ts';
 
@@ -33,7 +33,7 @@ export class ObjectParser {
     const token = parser.take();
     const { at, text } = token;
     const literal: Node = { t: 'literal', value: text, at };
-    if (token.type === 'word' || (token.type === 'keyword' && keywords.has(text))) {
+    if (token.type === 'word' || (token.type === 'keyword' && KEYWORDS.has(text))) {
       if (parser.accept(':')) return { key: literal, value: this.objectValue() };
       return {
         key: literal,

@@ -9,7 +9,7 @@ import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { flag, idParams, instant, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
-const tags = ['users'];
+const TAGS = ['users'];
 const person = z.object({ id: uuid, display_name: z.string() });
 
 const absenceRecord = z
@@ -32,7 +32,7 @@ export function absenceEndpoints(): Endpoint[] {
       operationId: 'listAbsences',
       summary: 'List the absences of the caller, and those in which they are the deputy, newest first',
       description: 'Admins see those of all users.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, user_id: uuid.optional(), current: flag.optional() }),
       responses: { 200: z.array(absenceRecord) },
@@ -52,7 +52,7 @@ export function absenceEndpoints(): Endpoint[] {
         'The deputy needs the role approver, and acts as you where you are the assignee or a candidate. ' +
         'It is one step: the deputy of a deputy gets nothing. `user_id` is for admins. ' +
         'Needs a log-in at most 5 minutes old.',
-      tags,
+      tags: TAGS,
       role: 'approver',
       body: z.object({
         user_id: uuid.optional(),
@@ -84,7 +84,7 @@ export function absenceEndpoints(): Endpoint[] {
       path: '/absences/{id}',
       operationId: 'endAbsence',
       summary: 'End an absence now: you are back, or cannot be the deputy any more',
-      tags,
+      tags: TAGS,
       role: 'approver',
       params: idParams,
       responses: { 204: null },

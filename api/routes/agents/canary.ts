@@ -14,7 +14,7 @@ import { getAgent, getAgentForChange } from '../../../domain/registry/agent-serv
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { idParams, text, timestamp } from '../../schemas.ts';
 
-const tags = ['agents'];
+const TAGS = ['agents'];
 const MAX_HOURS = 168;
 
 const canaryRecord = z
@@ -59,7 +59,7 @@ function statsEndpoint(): Endpoint {
     path: '/agents/{id}/stats',
     operationId: 'getAgentStats',
     summary: 'Get what the calls of each version of an agent have come to, and its canary',
-    tags,
+    tags: TAGS,
     role: 'builder',
     inTeams: true,
     params: idParams,
@@ -93,7 +93,7 @@ function changeEndpoints(): Endpoint[] {
       operationId: 'setAgentCanary',
       summary: "Give a version a share of the agent's calls that name no version",
       description: 'It takes calls while it is published. The others go as if it were not published.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -113,7 +113,7 @@ function changeEndpoints(): Endpoint[] {
       path: '/agents/{id}/canary',
       operationId: 'deleteAgentCanary',
       summary: "End an agent's canary: the highest published version gets all calls",
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,

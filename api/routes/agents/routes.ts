@@ -43,7 +43,7 @@ import { skillEndpoints } from './skill-routes.ts';
 import { agentSourceEndpoints } from './source-routes.ts';
 import { versionEndpoints } from './version-routes.ts';
 
-const tags = ['agents'];
+const TAGS = ['agents'];
 
 export function agentEndpoints(deps: AppDeps): Endpoint[] {
   const { encryption, env, calledAddresses } = deps;
@@ -53,7 +53,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       path: '/agents',
       operationId: 'listAgents',
       summary: 'List own and public agents, newest first',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, ...viewQuery, ...agentFilters }),
       responses: { 200: z.array(listedAgent) },
@@ -74,7 +74,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       description:
         "Literal secrets in `configuration` and `authentication_config` are moved to the owner's secrets; " +
         'the record shows placeholders.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       body: newAgent,
@@ -105,7 +105,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       path: '/agents/{id}',
       operationId: 'getAgent',
       summary: 'Get an agent with its versions and skills',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: agentRecord },
@@ -119,7 +119,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       summary:
         'Update an agent; changing the configuration or schemas of a published version needs a higher ' +
         '`version`',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -149,7 +149,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       path: '/agents/{id}',
       operationId: 'deleteAgent',
       summary: 'Delete an agent with its versions and skills',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -170,7 +170,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       summary: "Get the agent's card",
       description:
         'Requires a token, unless PUBLIC_AGENT_CARDS makes the cards of public agents available to anyone.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       ...(env.PUBLIC_AGENT_CARDS ? { anonymousToo: true } : {}),
       params: z.object({ agent_id: uuid }),

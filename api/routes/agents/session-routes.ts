@@ -14,7 +14,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
-const tags = ['agents'];
+const TAGS = ['agents'];
 const sessionParams = z.object({ ...idParams.shape, session: text({ min: 1, max: MAX_SESSION_ID }) });
 
 const sessionFields = {
@@ -53,7 +53,7 @@ export function sessionEndpoints(): Endpoint[] {
       summary: "List the caller's conversations with all agents, newest first",
       description:
         'Also with agents that the caller may not see, but which a workflow of their owner has called.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, agent_id: uuid.optional(), q }),
       responses: { 200: z.array(sessionSummary) },
@@ -69,7 +69,7 @@ export function sessionEndpoints(): Endpoint[] {
       path: '/agents/{id}/sessions',
       operationId: 'listAgentSessions',
       summary: "List the caller's conversations with an agent, newest first",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       query: z.object({ ...pageQuery, q }),
@@ -87,7 +87,7 @@ export function sessionEndpoints(): Endpoint[] {
       path: '/agents/{id}/sessions/{session}',
       operationId: 'getAgentSession',
       summary: "Get one of the caller's conversations with an agent",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: sessionParams,
       responses: { 200: sessionRecord },
@@ -102,7 +102,7 @@ export function sessionEndpoints(): Endpoint[] {
       path: '/agents/{id}/sessions/{session}',
       operationId: 'deleteAgentSession',
       summary: "Forget one of the caller's conversations with an agent",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'builder',
       params: sessionParams,

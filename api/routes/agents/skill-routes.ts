@@ -17,7 +17,7 @@ import { skillChange, skillOfNew } from './fields.ts';
 import { listedSkill, presentListedSkill, presentSkill, skillRecord } from './presenter.ts';
 import { newSkill, skillPatch } from './schemas.ts';
 
-const tags = ['agents'];
+const TAGS = ['agents'];
 const skillParams = z.object({ ...idParams.shape, skill_id: uuid });
 
 export function skillEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
@@ -27,7 +27,7 @@ export function skillEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       path: '/agents/{id}/skills',
       operationId: 'listAgentSkills',
       summary: "List an agent's skills, oldest first",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       query: z.object(pageQuery),
@@ -43,7 +43,7 @@ export function skillEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       path: '/agents/{id}/skills',
       operationId: 'createAgentSkill',
       summary: 'Add a skill',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -67,7 +67,7 @@ export function skillEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       path: '/agents/{id}/skills/{skill_id}',
       operationId: 'updateAgentSkill',
       summary: 'Update a skill',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: skillParams,
@@ -89,7 +89,7 @@ export function skillEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       path: '/agents/{id}/skills/{skill_id}',
       operationId: 'deleteAgentSkill',
       summary: 'Delete a skill',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: skillParams,

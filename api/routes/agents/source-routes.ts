@@ -33,7 +33,7 @@ const TIMEOUT_MS = 30_000;
 /** Agents of one import. */
 const MAX_IMPORTED = 50;
 const MAX_SHOWN = 500;
-const tags = ['agents'];
+const TAGS = ['agents'];
 
 /** The record's `source` keeps the address, for all who see the agent. */
 function holdsCredential(url: string): boolean {
@@ -129,7 +129,7 @@ function importEndpoint(deps: AppDeps): Endpoint {
     operationId: 'importAgents',
     summary: 'Register agents from an A2A card, an OpenAPI document, an MCP server or a LangGraph server',
     description: `At most ${MAX_IMPORTED} at once; a dry run shows ${MAX_SHOWN}.`,
-    tags,
+    tags: TAGS,
     role: 'builder',
     body: importRequest.meta({ id: 'AgentImportRequest' }),
     responses: { 200: importRecord, 201: importRecord },
@@ -187,7 +187,7 @@ function refreshEndpoint(deps: AppDeps): Endpoint {
     path: '/agents/{id}/refresh',
     operationId: 'refreshAgent',
     summary: 'Show what has changed at the source of an imported agent, or apply it as a new draft',
-    tags,
+    tags: TAGS,
     role: 'builder',
     params: idParams,
     body: z
@@ -248,7 +248,7 @@ function checkEndpoint(deps: AppDeps): Endpoint {
     description:
       'For the owner and admins, once in 5 seconds. An `api` agent is asked by OPTIONS without ' +
       'credentials, or by GET at `configuration.check`.',
-    tags,
+    tags: TAGS,
     role: 'builder',
     params: idParams,
     responses: { 200: checkRecord },

@@ -28,7 +28,7 @@ import { contentOfNew, contentPatch } from './fields.ts';
 import { listedVersion, presentListedVersion, presentVersion, versionRecord } from './presenter.ts';
 import { newVersion, versionPatch } from './schemas.ts';
 
-const tags = ['agents'];
+const TAGS = ['agents'];
 const versionParams = z.object({ ...idParams.shape, version: z.string() });
 
 export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' | 'env'>): Endpoint[] {
@@ -38,7 +38,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       path: '/agents/{id}/versions',
       operationId: 'listAgentVersions',
       summary: "List an agent's versions, newest first",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       query: z.object({ ...pageQuery, ...viewQuery }),
@@ -58,7 +58,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       summary: 'Add a draft; omitted parts are copied from the current version',
       description:
         'The draft becomes the current version when it is published or when `PATCH /agents/{id}` selects it.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -98,7 +98,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       path: '/agents/{id}/versions/{version}',
       operationId: 'getAgentVersion',
       summary: 'Get one version of an agent',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: versionParams,
       responses: { 200: versionRecord },
@@ -112,7 +112,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       path: '/agents/{id}/versions/{version}',
       operationId: 'updateAgentVersion',
       summary: 'Update a draft',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: versionParams,
@@ -146,7 +146,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       path: '/agents/{id}/versions/{version}/publish',
       operationId: 'publishAgentVersion',
       summary: 'Publish a draft, which makes it immutable, and the current version if it is the highest',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: versionParams,
@@ -163,7 +163,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       path: '/agents/{id}/versions/{version}/deprecate',
       operationId: 'deprecateAgentVersion',
       summary: 'Deprecate a published version; it remains usable',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: versionParams,

@@ -23,7 +23,7 @@ import { requireScope } from '../../scopes.ts';
 import { checkUnlimited } from '../webhooks/routes.ts';
 import { appliedRecord, applyBody, planRecord, presentApplied, resourcesOf, setName } from './schemas.ts';
 
-const tags = ['apply'];
+const TAGS = ['apply'];
 /** What a token needs for each kind of a set. */
 const SCOPE_OF = {
   agent: 'agents:write',
@@ -48,7 +48,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
         'changes only what the same set has made. If a resource has a problem, nothing is applied, ' +
         'and `problems` of the 422 names each with `kind`, `name` and `pointer`. If something would be ' +
         'archived and `digest` is not that of the plan, the answer is 409 with the plan.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       body: applyBody,
@@ -109,7 +109,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
       path: '/apply',
       operationId: 'listAppliedResources',
       summary: "List what the caller's sets, or those of a team, have made, oldest first",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, set: setName.optional(), team_id: uuid.optional() }),
       responses: { 200: z.array(appliedRecord) },

@@ -33,7 +33,7 @@ const MAX_EXPORTED = 100_000;
 const EXPORT_PAGE = 1_000;
 const MAX_HEADS = 20;
 const NDJSON = 'application/x-ndjson';
-const tags = ['audit'];
+const TAGS = ['audit'];
 
 const value = z.unknown();
 const auditRecord = z
@@ -135,7 +135,7 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
         'oldest first, and each answer has a `Link` to what follows, also the last one: ask again there ' +
         'later. One answer looks through up to 10,000 entries, so it may be empty although others follow; ' +
         'there is nothing new if the cursor in the `Link` is the one that was given.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       scope: 'audit:read',
       query: z.object({ ...pageQuery, ...filters }),
@@ -163,7 +163,7 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
         'The export itself is in the log. Take a longer log in parts, by `from` and `to`, or oldest first ' +
         'with `after`, where each entry has its `cursor`. Programs that ask again and again use `GET ' +
         '/audit`, which is not in the log.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       scope: 'audit:read',
       query: z.object({ ...filters, format: z.enum(['ndjson', 'csv']).default('ndjson') }),
@@ -192,7 +192,7 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
       description:
         'Start without `after`, then go on with `next`. `head` names a seal and its hash, as `no:hash`, ' +
         'that were noted elsewhere; it may be repeated.',
-      tags,
+      tags: TAGS,
       role: 'admin',
       query: z.object({
         after: z

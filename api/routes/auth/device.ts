@@ -16,7 +16,7 @@ import { describeDevice } from '../../describe-device.ts';
 import { endpoint, media, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { timestamp } from '../../schemas.ts';
-import { MAX_AUTH_BODY_BYTES, form, openedFrom } from './requests.ts';
+import { MAX_AUTH_BODY_BYTES, FORM, openedFrom } from './requests.ts';
 import { deviceRequestForm, oauthError } from './schemas.ts';
 import { checkFirstParty } from './token.ts';
 
@@ -61,7 +61,7 @@ export function deviceEndpoints({ env, encryption }: Pick<AppDeps, 'env' | 'encr
         'No client has to be registered; `client_id` is `cadenza` or absent.',
       tags: ['auth'],
       role: 'public',
-      bodies: { [form]: deviceRequestForm },
+      bodies: { [FORM]: deviceRequestForm },
       bodyLimitBytes: MAX_AUTH_BODY_BYTES,
       responses: { 200: deviceCodes, 400: media({ 'application/json': oauthError }) },
       idempotent: false,

@@ -15,7 +15,7 @@ import { newPassword } from '../users/routes.ts';
 import { MAX_AUTH_BODY_BYTES, secretText } from './requests.ts';
 
 const noStore = { 'Cache-Control': 'no-store' };
-const tags = ['auth'];
+const TAGS = ['auth'];
 
 const linkRecord = z
   .object({
@@ -42,7 +42,7 @@ function requestEndpoint({ mailer: { mailer } }: Deps): Endpoint {
       'one without a password of its own, or of single sign-on, gets a mail that says so. An account gets ' +
       'at most 3 such mails an hour. After 10 requests for one name, or 100 in all, from one address in 15 ' +
       'minutes the response is 429. 409 `mail_not_set_up` without SMTP_HOST.',
-    tags,
+    tags: TAGS,
     role: 'public',
     body: z.object({
       name: text({ min: 1, max: 320 }).meta({ description: 'The username or e-mail address.' }),
@@ -73,7 +73,7 @@ function linkEndpoints({ env, keys }: Deps): Endpoint[] {
       audit: false,
       summary: 'Get for whom a link to choose a password is; changes nothing',
       description: '404 for a token that is not of this platform, 410 `link_void` for a link that is over.',
-      tags,
+      tags: TAGS,
       role: 'public',
       body: z.object({ token: secretText }),
       bodyLimitBytes: MAX_AUTH_BODY_BYTES,
@@ -94,7 +94,7 @@ function linkEndpoints({ env, keys }: Deps): Endpoint[] {
       description:
         'All sessions of the account end, and its machine clients and access tokens are deleted; a second ' +
         'factor stays. Log in afterwards.',
-      tags,
+      tags: TAGS,
       role: 'public',
       body: z.object({ token: secretText, password: newPassword }),
       bodyLimitBytes: MAX_AUTH_BODY_BYTES,

@@ -7,7 +7,7 @@ import type { OpenedFrom } from '../../../domain/auth/sessions.ts';
 /** Log-ins come from unauthenticated clients and take a few hundred bytes, so the limit is small. */
 export const MAX_AUTH_BODY_BYTES = 16 * 1024;
 
-export const form = 'application/x-www-form-urlencoded';
+export const FORM = 'application/x-www-form-urlencoded';
 
 export const secretText = z.string().min(1).max(4096);
 

@@ -16,8 +16,8 @@ import { addressKey } from '../../../domain/auth/throttle.ts';
 import { OAuthError } from '../../../domain/errors.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
-import { resourceMetadataPath, unauthorized } from '../../middleware/auth.ts';
-import { MAX_AUTH_BODY_BYTES, form, openedFrom } from './requests.ts';
+import { RESOURCE_METADATA_PATH, unauthorized } from '../../middleware/auth.ts';
+import { MAX_AUTH_BODY_BYTES, FORM, openedFrom } from './requests.ts';
 import {
   formRevocation,
   formTokenRequest,
@@ -60,7 +60,7 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
         'ten failures.',
       tags: ['auth'],
       role: 'public',
-      bodies: { 'application/json': jsonTokenRequest, [form]: formTokenRequest },
+      bodies: { 'application/json': jsonTokenRequest, [FORM]: formTokenRequest },
       bodyLimitBytes: MAX_AUTH_BODY_BYTES,
       responses: {
         200: tokenAnswer,
@@ -103,7 +103,7 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
       tags: ['auth'],
       role: 'viewer',
       anonymousToo: true,
-      bodies: { 'application/json': jsonRevocation, [form]: formRevocation },
+      bodies: { 'application/json': jsonRevocation, [FORM]: formRevocation },
       bodyLimitBytes: MAX_AUTH_BODY_BYTES,
       responses: {
         200: null,
@@ -114,7 +114,7 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
       idempotent: false,
       handler: async (c) => {
         if (c.actor === anonymous && !isForm(c.ctx))
-          throw unauthorized(c.ctx, 'token_required', `${issuer}${resourceMetadataPath}`);
+          throw unauthorized(c.ctx, 'token_required', `${issuer}${RESOURCE_METADATA_PATH}`);
         const { token } = c.body;
         // An empty form parameter counts as absent (RFC 6749 section 3.2). The JSON schema rejects empty
         // tokens.
@@ -155,7 +155,7 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
 }
 
 function isForm(ctx: Context): boolean {
-  return (ctx.get('content-type').split(';', 1)[0] ?? '').trim().toLowerCase() === form;
+  return (ctx.get('content-type').split(';', 1)[0] ?? '').trim().toLowerCase() === FORM;
 }
 
 async function revokeOfClient(

@@ -30,7 +30,7 @@ export interface TokenDeps extends GrantDeps {
   factors: FactorDeps;
 }
 
-const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
+const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** An extension grant (RFC 6749 section 4.5): the second step of a log-in with a password. */
 const SECOND_FACTOR_GRANT = 'urn:cadenza:params:oauth:grant-type:second-factor';
@@ -81,7 +81,7 @@ const FORM_GRANTS = new Map<string, FormGrant>([
   ['refresh_token', formRefresh],
   ['client_credentials', formClient],
   ['authorization_code', formCode],
-  [deviceGrantType, formDevice],
+  [DEVICE_GRANT_TYPE, formDevice],
 ]);
 
 export const grantTypes: readonly string[] = [...FORM_GRANTS.keys()];

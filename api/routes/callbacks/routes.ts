@@ -18,7 +18,7 @@ import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { errorOf, guardOf } from '../jobs/answers.ts';
 
-const tags = ['callbacks'];
+const TAGS = ['callbacks'];
 const params = z.object({ token: z.string().max(4_000) });
 const MAX_DETAIL = 2_000;
 
@@ -46,7 +46,7 @@ export function callbackEndpoints(deps: AppDeps): Endpoint[] {
       path: '/callbacks/{token}',
       operationId: 'getCallback',
       summary: 'See whether a callback is still waited for; changes nothing',
-      tags,
+      tags: TAGS,
       role: 'public',
       proof,
       params,
@@ -69,7 +69,7 @@ export function callbackEndpoints(deps: AppDeps): Endpoint[] {
         'The address itself is the proof; it was given to the agent with the call. The same body again ' +
         'gets the same answer; anything else, and everything after the call has ended, is 410. An output ' +
         "that does not fit the agent's output schema is 422, and the call goes on waiting.",
-      tags,
+      tags: TAGS,
       role: 'public',
       proof,
       params,

@@ -26,7 +26,7 @@ import { wrongCredentials } from '../auth/token.ts';
 import { presentUser, userRecord } from '../users/presenter.ts';
 
 const loggedOut = z.object({ log_out_url: z.string() }).meta({ id: 'LoggedOut' });
-const path = '/console/session';
+const PATH = '/console/session';
 const noStore = { 'Cache-Control': 'no-store' };
 
 export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'identities'>): Endpoint[] {
@@ -34,7 +34,7 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'ide
   return [
     endpoint({
       method: 'POST',
-      path,
+      path: PATH,
       operationId: 'createSession',
       // What opens a session writes `log_in` itself.
       audit: false,
@@ -76,7 +76,7 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'ide
     }),
     endpoint({
       method: 'GET',
-      path,
+      path: PATH,
       operationId: 'getSession',
       summary: 'Get the user who is logged in, or 204',
       tags: ['console'],
@@ -92,7 +92,7 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'ide
     }),
     endpoint({
       method: 'DELETE',
-      path,
+      path: PATH,
       operationId: 'deleteSession',
       auditAction: 'log_out',
       summary: 'Log out: end the session of this browser',

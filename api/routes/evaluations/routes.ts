@@ -36,7 +36,7 @@ import {
   retryRequest,
 } from './schemas.ts';
 
-const tags = ['evaluations'];
+const TAGS = ['evaluations'];
 const BODY_LIMIT_BYTES = 4 * 1024 * 1024;
 const DEFAULT_CONCURRENCY = 5;
 const csvText = z.string().meta({
@@ -67,7 +67,7 @@ function startEndpoint(deps: AppDeps): Endpoint {
     description:
       'Starts a run that calls each version with the input of each case; its calls are ordinary ' +
       'invocations. The report follows some seconds after the end of the run.',
-    tags,
+    tags: TAGS,
     role: 'builder',
     inTeams: true,
     params: idParams,
@@ -147,7 +147,7 @@ function retryEndpoint(deps: AppDeps): Endpoint {
     description:
       'Starts another evaluation of the same versions, checks and judge. The other cases keep their ' +
       'results in its report. If the first one ended without a report, all cases are tried again.',
-    tags,
+    tags: TAGS,
     role: 'builder',
     inTeams: true,
     params: idParams,
@@ -170,7 +170,7 @@ function readEndpoints(): Endpoint[] {
       path: '/agents/{id}/evaluations',
       operationId: 'listEvaluations',
       summary: "List an agent's evaluations, newest first",
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -187,7 +187,7 @@ function readEndpoints(): Endpoint[] {
       path: '/evaluations/{id}',
       operationId: 'getEvaluation',
       summary: 'Get an evaluation with its report',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -202,7 +202,7 @@ function readEndpoints(): Endpoint[] {
       path: '/evaluations/{id}/cases',
       operationId: 'listEvaluationCases',
       summary: 'List the cases of an evaluation with what each version has given',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -232,7 +232,7 @@ function deleteEndpoint(): Endpoint {
     path: '/evaluations/{id}',
     operationId: 'deleteEvaluation',
     summary: 'Delete an evaluation that has ended, with its report',
-    tags,
+    tags: TAGS,
     role: 'builder',
     inTeams: true,
     params: idParams,

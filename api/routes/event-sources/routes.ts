@@ -34,7 +34,7 @@ import {
   uuid,
 } from '../../schemas.ts';
 
-const tags = ['events'];
+const TAGS = ['events'];
 
 /** Of a new event source. */
 export const sourceFields = {
@@ -83,7 +83,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       path: '/event-sources',
       operationId: 'listEventSources',
       summary: "List the caller's event sources and those of their teams, newest first; admins see all",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, owner_id: personOrMe.optional(), team_id: uuid.optional() }),
       responses: { 200: z.array(sourceRecord) },
@@ -101,7 +101,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       scope: 'person',
       summary: 'Bind a source to a sender, or share its events',
       description: 'Only a person may do this (403 `person_required`), so that no client unbinds itself.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       body: newSource.extend({
@@ -130,7 +130,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       path: '/event-sources/{id}',
       operationId: 'getEventSource',
       summary: 'Get an event source',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: sourceRecord },
@@ -145,7 +145,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'updateEventSource',
       scope: 'person',
       summary: 'Change an event source',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -191,7 +191,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'deleteEventSource',
       scope: 'person',
       summary: 'Delete an event source: everybody who may send events of the owner may send it again',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,

@@ -24,8 +24,8 @@ import {
 import { parseBody } from '../../middleware/guard.ts';
 import { eventSource, text, writtenInstant } from '../../schemas.ts';
 
-export const structured = 'application/cloudevents+json';
-export const batched = 'application/cloudevents-batch+json';
+export const STRUCTURED = 'application/cloudevents+json';
+export const BATCHED = 'application/cloudevents-batch+json';
 const MAX_BATCH = 500;
 const MAX_SHOWN = 100;
 
@@ -75,8 +75,8 @@ export async function readCloudEvents(
   ctx: Context,
 ): Promise<{ events: InboundCloudEvent[]; isBatch: boolean }> {
   const raw = await readRawBody(ctx, BODY_LIMIT_BYTES);
-  const isBatch = raw.type === batched;
-  if (!isBatch && raw.type !== structured) {
+  const isBatch = raw.type === BATCHED;
+  if (!isBatch && raw.type !== STRUCTURED) {
     return { events: [checkEvent(fromHeaders(ctx, raw))], isBatch };
   }
   const body = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
@@ -95,7 +95,7 @@ function checkEvent(event: unknown): InboundCloudEvent {
       },
     ]);
   // Matches cloudEventSchema.
-  return parseBody({ bodies: { [structured]: cloudEventSchema } }, event, structured) as InboundCloudEvent;
+  return parseBody({ bodies: { [STRUCTURED]: cloudEventSchema } }, event, STRUCTURED) as InboundCloudEvent;
 }
 
 /** All events of a batch are taken, or none. The pointers of errors begin with the event's index. */
@@ -130,9 +130,9 @@ function fromHeaders(ctx: Context, raw: RawBody): Record<string, unknown> {
     throw new AppError(
       'unsupported_media_type',
       'unsupported_media_type',
-      `Send a CloudEvent as ${structured} or with its attributes in ce- headers, several as ${batched}.`,
+      `Send a CloudEvent as ${STRUCTURED} or with its attributes in ce- headers, several as ${BATCHED}.`,
       {
-        headers: { Accept: `${structured}, ${batched}` },
+        headers: { Accept: `${STRUCTURED}, ${BATCHED}` },
       },
     );
   }

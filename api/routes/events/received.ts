@@ -15,7 +15,7 @@ import { personName } from '../../person-names.ts';
 import { idParams, instant, pageQuery, personOrMe, text, timestamp, uuid } from '../../schemas.ts';
 import { cloudEventSchema } from './cloud-event-body.ts';
 
-const tags = ['events'];
+const TAGS = ['events'];
 
 export const acceptedRecord = z
   .object({
@@ -66,7 +66,7 @@ export function receivedEventEndpoints(): Endpoint[] {
       summary: "List the caller's events that were sent in or emitted, newest first",
       description:
         'They are kept for EVENT_RETENTION_DAYS. Admins may name another owner, builders of a team the team.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({
         ...pageQuery,
@@ -92,7 +92,7 @@ export function receivedEventEndpoints(): Endpoint[] {
       path: '/events/received/{id}',
       operationId: 'getReceivedEvent',
       summary: 'Get an event that was sent in or emitted',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: receivedRecord },

@@ -6,22 +6,22 @@ import { FIRST_PARTY_CLIENT } from '../../../domain/auth/access-token.ts';
 import { acceptEvents } from '../../../domain/events/inbound.ts';
 import { checkSources } from '../../../domain/events/sources.ts';
 import { teamFor } from '../../../domain/teams/holding.ts';
-import { typePattern } from '../../../domain/events/type-filter.ts';
+import { TYPE_PATTERN } from '../../../domain/events/type-filter.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { flag, uuid } from '../../schemas.ts';
 import {
-  batched,
+  BATCHED,
   cloudEventBatch,
   cloudEventSchema,
   readCloudEvents,
-  structured,
+  STRUCTURED,
 } from './cloud-event-body.ts';
 import { acceptedRecord, presentAccepted, receivedEventEndpoints } from './received.ts';
 import { streamEvents } from './stream.ts';
 
-const tags = ['events'];
+const TAGS = ['events'];
 
 export function eventEndpoints(deps: AppDeps): Endpoint[] {
   return [
@@ -35,7 +35,7 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
         'Each event is a CloudEvent, as in webhooks. The stream starts with new events, or after ' +
         '`Last-Event-ID`, an opaque position that heartbeats also carry. ' +
         'Events of human tasks are sent only to users who may also see the task.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({
         types: z
@@ -59,7 +59,7 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
           .split(',')
           .map((type) => type.trim())
           .filter(Boolean);
-        const invalidType = types.find((type) => !typePattern.test(type));
+        const invalidType = types.find((type) => !TYPE_PATTERN.test(type));
         if (invalidType !== undefined) {
           throw badRequest('invalid_query', `types: ${invalidType} is not an event type`, [
             {
@@ -81,7 +81,7 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
       description:
         'Structured, as a batch of at most 500 (all are taken, or none), or binary with `ce-` headers. ' +
         'Each is stored once for its `source` and `id`; a repeated one has `duplicate: true`.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       query: z.object({
@@ -89,8 +89,8 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
       }),
       rawBody: true,
       transaction: false,
-      consumes: [structured, batched, '*/*'],
-      bodies: { [structured]: cloudEventSchema, [batched]: cloudEventBatch },
+      consumes: [STRUCTURED, BATCHED, '*/*'],
+      bodies: { [STRUCTURED]: cloudEventSchema, [BATCHED]: cloudEventBatch },
       responses: { 202: z.union([acceptedRecord, z.array(acceptedRecord)]) },
       errors: [403],
       handler: async (c) => {

@@ -42,7 +42,7 @@ import { fileLinkRecord, fileRecord, presentFile, visibility } from './presenter
 import { fileName as name, purposeOf, uploadQuery, type Purpose } from './purpose.ts';
 import { receiveUpload, type Described } from './upload.ts';
 
-const tags = ['files'];
+const TAGS = ['files'];
 const bytes = z.unknown().meta({ type: 'string', format: 'binary' });
 
 export function fileEndpoints(deps: AppDeps): Endpoint[] {
@@ -59,7 +59,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         '`name`, `media_type` and `visibility`. Files are private by default. Without `human_task` or ' +
         '`workflow` it needs the role builder. Repeating an `Idempotency-Key` with the same bytes returns ' +
         'the first file again.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'approver',
       inTeams: true,
@@ -102,7 +102,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       path: '/files',
       operationId: 'listFiles',
       summary: 'List files that the caller may see, newest first',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({
         ...pageQuery,
@@ -132,7 +132,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Download a file',
       description:
         'Supports `HEAD` and a single byte `Range`. With `token` (from a link) no access token is needed.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       anonymousToo: true,
       params: idParams,
@@ -148,7 +148,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       path: '/files/{id}/metadata',
       operationId: 'getFile',
       summary: "Get a file's metadata",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: fileRecord },
@@ -159,7 +159,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       path: '/files/{id}',
       operationId: 'updateFile',
       summary: 'Rename a file, change its visibility, or give it to a team or another person',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'builder',
       params: idParams,
@@ -193,7 +193,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       path: '/files/{id}/link',
       operationId: 'createFileLink',
       summary: 'Create a temporary link that downloads a file without a login',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'builder',
       params: idParams,
@@ -223,7 +223,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       path: '/files/{id}',
       operationId: 'deleteFile',
       summary: 'Delete a file',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'builder',
       params: idParams,

@@ -28,7 +28,7 @@ import { pageHeaders } from '../../page.ts';
 import { inTransaction, unlessRefused, unlessRolledBack } from '../../transaction.ts';
 import { payloadOf, renderDone, renderRefused, renderTask, simpleFields } from './link-page.ts';
 
-const tags = ['hitl'];
+const TAGS = ['hitl'];
 const params = z.object({ token: z.string().max(4_000) });
 const html = media({ 'text/html': z.string() });
 const FORM = 'application/x-www-form-urlencoded';
@@ -47,7 +47,7 @@ export function decisionLinkEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'showDecisionLink',
       summary: 'Show the task of a decision link: a page that changes nothing',
       description: 'For one person, without a log-in, if the definition and DECISION_LINKS allow it.',
-      tags,
+      tags: TAGS,
       role: 'public',
       params,
       responses: { 200: html, 404: html, 410: html },
@@ -67,7 +67,7 @@ export function decisionLinkEndpoints(deps: AppDeps): Endpoint[] {
       path: '/decide/{token}',
       operationId: 'decideByLink',
       summary: 'Decide the task of a decision link, once: the form of its page',
-      tags,
+      tags: TAGS,
       role: 'public',
       params,
       bodies: { [FORM]: z.record(z.string(), z.string().max(100_000)).meta({ id: 'DecisionForm' }) },

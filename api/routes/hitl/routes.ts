@@ -43,7 +43,7 @@ import {
   withDelivery,
 } from './presenter.ts';
 
-const tags = ['hitl'];
+const TAGS = ['hitl'];
 
 const submission = z.object({
   decision: text({ min: 1, max: 255 }).meta({ description: "One of the task's `decisions`." }),
@@ -128,7 +128,7 @@ function readEndpoints(): Endpoint[] {
       path: '/hitl/tasks',
       operationId: 'listHumanTasks',
       summary: "List the caller's human tasks, by default by priority, then age",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, ...viewQuery, ...filters, sort }),
       responses: { 200: z.array(listedTask) },
@@ -151,7 +151,7 @@ function readEndpoints(): Endpoint[] {
         '`open`: tasks that the caller can decide now. `overdue`: those of them that are past `due_at`. ' +
         '`claimed_by_me`: undecided tasks that the caller has claimed. ' +
         `${MAX_COUNT} means that many or more.`,
-      tags,
+      tags: TAGS,
       role: 'viewer',
       responses: { 200: summaryRecord },
       handler: async (c) => ({ status: 200, body: await countTasks(c.em, await readerOf(c)) }),
@@ -161,7 +161,7 @@ function readEndpoints(): Endpoint[] {
       path: '/hitl/tasks/{id}',
       operationId: 'getHumanTask',
       summary: 'Get a human task',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: humanTaskRecord },
@@ -175,7 +175,7 @@ function readEndpoints(): Endpoint[] {
       path: '/hitl/tasks/{id}/audit',
       operationId: 'listHumanTaskAudit',
       summary: 'List who did what with a human task, oldest first',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       query: z.object(pageQuery),
@@ -200,7 +200,7 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
         'If the state does not permit a decision (already decided, expired, cancelled, claimed by another ' +
         'user, already voted), `decision` of the problem has the winning decision, or null if there is ' +
         'none.',
-      tags,
+      tags: TAGS,
       role: 'approver',
       inTeams: true,
       params: idParams,
@@ -235,7 +235,7 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       path: '/hitl/decisions',
       operationId: 'decideHumanTasks',
       summary: 'Decide several human tasks, each with its own result',
-      tags,
+      tags: TAGS,
       role: 'approver',
       inTeams: true,
       transaction: false,
@@ -278,7 +278,7 @@ function handoverEndpoints(): Endpoint[] {
     method: 'POST' as const,
     role: 'approver' as const,
     inTeams: true,
-    tags,
+    tags: TAGS,
     params: idParams,
     errors: [403, 409],
   };

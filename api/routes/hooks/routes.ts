@@ -22,7 +22,7 @@ import {
   type HookFields,
 } from '../../../domain/hooks/service.ts';
 import { checkSecretLimit } from '../../../domain/limits.ts';
-import { secretName } from '../../../domain/secrets/service.ts';
+import { SECRET_NAME } from '../../../domain/secrets/service.ts';
 import { destinationOf, moveNote, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
@@ -48,14 +48,14 @@ import {
   uuid,
 } from '../../schemas.ts';
 
-const tags = ['inbound webhooks'];
+const TAGS = ['inbound webhooks'];
 const DEFAULT_TOLERANCE_SECONDS = 300;
 const MAX_TOLERANCE_SECONDS = 3_600;
 
 const scheme = z.enum(HOOK_SCHEMES).meta({ description: 'How the sender signs its calls.' });
 const secret = z
   .string()
-  .regex(secretName, 'must be the name of a secret')
+  .regex(SECRET_NAME, 'must be the name of a secret')
   .meta({ description: 'Name of a secret of the owner or the team; its value signs the calls.' });
 const formerSecret = secret
   .nullable()
@@ -139,7 +139,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       path: '/hooks',
       operationId: 'listHooks',
       summary: "List the caller's inbound webhooks and those of their teams, newest first; admins see all",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, owner_id: personOrMe.optional(), team_id: uuid.optional() }),
       responses: { 200: z.array(hookRecord) },
@@ -157,7 +157,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Create an address to which another service sends its webhooks',
       description:
         'Each genuine call becomes an event of the owner or the team, as if sent with `POST /events`.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       body: newHook.extend({
@@ -184,7 +184,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       path: '/hooks/{id}',
       operationId: 'getHook',
       summary: 'Get an inbound webhook',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: hookRecord },
@@ -199,7 +199,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'updateHook',
       summary: 'Change an inbound webhook',
       description: 'To rotate a secret, name the new one as `secret` and the old one as `former_secret`.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -238,7 +238,7 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       path: '/hooks/{id}',
       operationId: 'deleteHook',
       summary: 'Delete an inbound webhook; its events stay',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -278,7 +278,7 @@ function receiveEndpoint(deps: AppDeps): Endpoint {
     description:
       'Needs no token, but a signature. Whatever is wrong (no such webhook, a wrong or old signature, an ' +
       'inactive webhook), the answer is the same 401. A repeated call is answered like the first one.',
-    tags,
+    tags: TAGS,
     role: 'public',
     params: z.object({ id: z.string().max(255) }),
     rawBody: true,

@@ -25,7 +25,7 @@ import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, text, uuid } from '../../schemas.ts';
 import { addressOf } from './log-in.ts';
-import { identityRecord, presentIdentity, tags } from './schemas.ts';
+import { identityRecord, presentIdentity, TAGS } from './schemas.ts';
 
 type Deps = Pick<AppDeps, 'env' | 'encryption' | 'identities'>;
 
@@ -42,7 +42,7 @@ function ownEndpoints({ env }: Deps): Endpoint[] {
       path: '/users/me/identities',
       operationId: 'listMyIdentities',
       summary: 'List your identities at external issuers, oldest first',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object(pageQuery),
       responses: { 200: identities },
@@ -57,7 +57,7 @@ function ownEndpoints({ env }: Deps): Endpoint[] {
       operationId: 'unlinkMyIdentity',
       summary: 'Unlink an identity; the sessions that it opened end',
       description: 'It needs a log-in at most 5 minutes old, else 401 `login_too_old`.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 204: null },
@@ -78,7 +78,7 @@ function ownEndpoints({ env }: Deps): Endpoint[] {
       description:
         'It needs a linked identity and a log-in at most 5 minutes old. The last administrator with a ' +
         'password keeps it (409 `last_admin`). Administrators can give you a password again.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       responses: { 204: null },
       errors: [403, 409],
@@ -102,7 +102,7 @@ function linkEndpoint(deps: Deps): Endpoint {
     description:
       'Only for the console, in a session at most 5 minutes old (401 `login_too_old`). ' +
       'You can have one identity of each issuer.',
-    tags,
+    tags: TAGS,
     role: 'viewer',
     body: z.object({ issuer: issuerName.meta({ description: 'Its short name.' }) }),
     responses: { 200: z.object({ url: z.string() }).meta({ id: 'IssuerAddress' }) },
@@ -140,7 +140,7 @@ function adminEndpoints(deps: Deps): Endpoint[] {
       path: '/users/{id}/identities',
       operationId: 'listUserIdentities',
       summary: "List a user's identities at external issuers, oldest first",
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       query: z.object(pageQuery),
@@ -157,7 +157,7 @@ function adminEndpoints(deps: Deps): Endpoint[] {
       operationId: 'linkUserIdentity',
       summary: 'Link an identity to a user by its subject',
       description: 'For users older than the issuer. Only a person may, in a session at most 5 minutes old.',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       body: z.object({ issuer_id: uuid, subject: text({ min: 1, max: 255 }) }),
@@ -184,7 +184,7 @@ function unlinkEndpoint({ env }: Deps): Endpoint {
     path: '/users/{id}/identities/{identity_id}',
     operationId: 'unlinkUserIdentity',
     summary: "Unlink a user's identity; the sessions that it opened end",
-    tags,
+    tags: TAGS,
     role: 'admin',
     params: idParams.extend({ identity_id: uuid }),
     responses: { 204: null },

@@ -24,7 +24,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { emptyBody, idParams, pageQuery } from '../../schemas.ts';
-import { issuerFields, issuerRecord, mappingPatch, presentIssuer, tags } from './schemas.ts';
+import { issuerFields, issuerRecord, mappingPatch, presentIssuer, TAGS } from './schemas.ts';
 
 const DEFAULT_SCOPES = ['openid', 'profile', 'email'];
 
@@ -67,7 +67,7 @@ function choicesEndpoint({ mailer: { mailer } }: Pick<AppDeps, 'mailer'>): Endpo
     operationId: 'listLogInChoices',
     summary: 'List what the log-in screen offers: issuers, and a link after a password was forgotten',
     description: 'A browser logs in at `/auth/sso/{name}`.',
-    tags,
+    tags: TAGS,
     role: 'public',
     responses: { 200: choices },
     handler: async (c) => ({
@@ -85,7 +85,7 @@ function readEndpoints({ env, encryption, identities }: Pick<AppDeps, 'env' | 'e
       path: '/identity-issuers',
       operationId: 'listIssuers',
       summary: 'List the external issuers, oldest first',
-      tags,
+      tags: TAGS,
       role: 'admin',
       query: z.object(pageQuery),
       responses: { 200: z.array(issuerRecord) },
@@ -99,7 +99,7 @@ function readEndpoints({ env, encryption, identities }: Pick<AppDeps, 'env' | 'e
       path: '/identity-issuers/{id}',
       operationId: 'getIssuer',
       summary: 'Get an external issuer',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       responses: { 200: issuerRecord },
@@ -116,7 +116,7 @@ function readEndpoints({ env, encryption, identities }: Pick<AppDeps, 'env' | 'e
       audit: false,
       summary: 'Read the configuration and the keys of an issuer now',
       description: 'It answers 409 `issuer_unreachable` or `invalid_answer` with the reason.',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       body: emptyBody,
@@ -148,7 +148,7 @@ function createEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
     description:
       'Only a person may do this (403 `person_required`), in a session at most 5 minutes old ' +
       '(401 `login_too_old`). There are at most 50 issuers.',
-    tags,
+    tags: TAGS,
     role: 'admin',
     body: z.object(issuerFields),
     record: issuerRecord,
@@ -191,7 +191,7 @@ function updateEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
     description:
       'A new mapping takes effect at the next log-in of each user. The sessions of a disabled issuer end. ' +
       'Needs a session at most 5 minutes old (401 `login_too_old`).',
-    tags,
+    tags: TAGS,
     role: 'admin',
     params: idParams,
     body: z.object({ ...issuerFields, mapping: mappingPatch }).partial(),
@@ -237,7 +237,7 @@ function deleteEndpoint(): Endpoint {
     scope: 'person',
     summary: 'Remove an issuer: its sessions end, its users stay without its groups',
     description: 'Users without a password cannot log in any more until they get one.',
-    tags,
+    tags: TAGS,
     role: 'admin',
     params: idParams,
     responses: { 204: null },

@@ -27,12 +27,12 @@ import {
   type EndpointResponse,
 } from '../../endpoint.ts';
 import { isFromOwnPage, sessionSecretOf, setSessionCookie } from '../../middleware/session-cookie.ts';
-import { MAX_AUTH_BODY_BYTES, form, openedFrom } from '../auth/requests.ts';
+import { MAX_AUTH_BODY_BYTES, FORM, openedFrom } from '../auth/requests.ts';
 import { oauthError } from '../auth/schemas.ts';
 import { pageHeaders } from '../../page.ts';
 import { renderProblemPage } from '../oauth/page.ts';
 import { pendingCookie, pendingCookieOf } from './browser-cookie.ts';
-import { redirectUriOf, tags } from './schemas.ts';
+import { redirectUriOf, TAGS } from './schemas.ts';
 
 type Deps = Pick<AppDeps, 'env' | 'encryption' | 'identities'>;
 type Call = Pick<EndpointContext, 'em' | 'ctx'>;
@@ -54,7 +54,7 @@ function beginEndpoint(deps: Deps): Endpoint {
     description:
       'A page. `return_to` is a path of the console or of the authorization endpoint. With `fresh=true` ' +
       'the issuer asks for the credentials again. From pages of other sites it leads to the console instead.',
-    tags,
+    tags: TAGS,
     role: 'public',
     params,
     query: z.object({ return_to: z.string().optional(), fresh: z.enum(['true', 'false']).optional() }),
@@ -104,7 +104,7 @@ function callbackEndpoint(deps: Deps): Endpoint {
     operationId: 'completeIssuerLogIn',
     summary: 'Where an issuer sends the browser back',
     description: 'A page. Only the browser that began the log-in can complete it, once.',
-    tags,
+    tags: TAGS,
     role: 'public',
     params,
     query: z.looseObject({}).catchall(z.union([z.string(), z.array(z.string())])),
@@ -185,11 +185,11 @@ function backChannelEndpoint({ encryption, identities }: Deps): Endpoint {
     path: '/auth/sso/{name}/logout',
     operationId: 'endSessionsByIssuer',
     summary: 'An issuer ends sessions (OpenID Connect Back-Channel Logout 1.0)',
-    tags,
+    tags: TAGS,
     role: 'public',
     params,
     bodies: {
-      [form]: z.looseObject({ logout_token: z.string().optional() }).meta({ id: 'IssuerLogOutForm' }),
+      [FORM]: z.looseObject({ logout_token: z.string().optional() }).meta({ id: 'IssuerLogOutForm' }),
     },
     bodyLimitBytes: MAX_AUTH_BODY_BYTES,
     responses: { 200: null, 400: media({ 'application/json': oauthError }) },

@@ -17,7 +17,7 @@ import { byId, readPage } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
 import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 import { scopeList } from '../users/tokens.ts';
-import { tags } from './schemas.ts';
+import { TAGS } from './schemas.ts';
 
 const claims = z
   .record(claimPath, z.string().min(1).max(400))
@@ -53,7 +53,7 @@ export function machineEndpoints(): Endpoint[] {
       path: '/identity-issuers/{id}/machines',
       operationId: 'listMachines',
       summary: 'List the programs whose access tokens of an issuer are accepted, oldest first',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       query: z.object(pageQuery),
@@ -73,7 +73,7 @@ export function machineEndpoints(): Endpoint[] {
         'It needs a log-in at most 5 minutes old, else 401 `login_too_old`, and the issuer `audiences`, ' +
         'else 422 `no_audiences`. There are at most 200 for an issuer, no two with the same claims (409 ' +
         '`claims_taken`).',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       body: newMachine,
@@ -92,7 +92,7 @@ export function machineEndpoints(): Endpoint[] {
       path: '/identity-issuers/{id}/machines/{machine_id}',
       operationId: 'deleteMachine',
       summary: 'Accept the access tokens of a program no longer, immediately',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams.extend({ machine_id: uuid }),
       responses: { 204: null },

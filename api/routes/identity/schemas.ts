@@ -6,7 +6,7 @@ import type { Issuer } from '../../../domain/identity/issuers.ts';
 import { ROLES } from '../../../contracts/roles.ts';
 import { httpUrl, text, timestamp, uuid } from '../../schemas.ts';
 
-export const tags = ['identity'];
+export const TAGS = ['identity'];
 
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'must be a scope of OAuth');
 const scopes = z

@@ -15,7 +15,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, instant, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
-import { tags } from './schemas.ts';
+import { TAGS } from './schemas.ts';
 
 const scimToken = z
   .object({
@@ -40,7 +40,7 @@ function listEndpoint(): Endpoint {
     path: '/identity-issuers/{id}/scim-tokens',
     operationId: 'listScimTokens',
     summary: 'List the SCIM tokens of an issuer, oldest first',
-    tags,
+    tags: TAGS,
     role: 'admin',
     params: idParams,
     query: z.object(pageQuery),
@@ -62,7 +62,7 @@ function createEndpoint({ env }: Pick<AppDeps, 'env'>): Endpoint {
     description:
       'It needs a log-in at most 5 minutes old, else 401 `login_too_old`. The token ends at `expires_at` ' +
       '(default: after `CLIENT_MAX_DAYS`). An issuer has at most 10.',
-    tags,
+    tags: TAGS,
     role: 'admin',
     params: idParams,
     body: z.object({ name: text({ min: 1, max: 100 }), expires_at: instant.optional() }),
@@ -92,7 +92,7 @@ function deleteEndpoint(): Endpoint {
     path: '/identity-issuers/{id}/scim-tokens/{token_id}',
     operationId: 'deleteScimToken',
     summary: 'Delete a SCIM token; it stops working immediately',
-    tags,
+    tags: TAGS,
     role: 'admin',
     params: idParams.extend({ token_id: uuid }),
     responses: { 204: null },

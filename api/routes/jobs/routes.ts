@@ -37,7 +37,7 @@ import {
 } from './schemas.ts';
 import { workerTokenEndpoints } from './token-routes.ts';
 
-const tags = ['external workers'];
+const TAGS = ['external workers'];
 const COMPLETE_LIMIT_BYTES = 8 * 1024 * 1024;
 const bytes = z.unknown().meta({ type: 'string', format: 'binary' });
 
@@ -64,7 +64,7 @@ function ownerEndpoints(): Endpoint[] {
       path: '/agents/{id}/jobs',
       operationId: 'listJobs',
       summary: "List the jobs of an agent's external workers, newest first",
-      tags,
+      tags: TAGS,
       role: 'builder',
       params: idParams,
       query: z.object({
@@ -87,7 +87,7 @@ function ownerEndpoints(): Endpoint[] {
       path: '/agents/{id}/queue',
       operationId: 'getJobQueue',
       summary: 'Get how many jobs of an agent wait, and which workers were seen lately',
-      tags,
+      tags: TAGS,
       role: 'builder',
       params: idParams,
       responses: { 200: queueRecord },
@@ -120,7 +120,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
         'For a token of an external worker, or for those who may change the agent. The caller holds a job ' +
         'until `lease_expires_at`; after that the next caller gets it. 409 `no_jobs`: the agent is of ' +
         'another kind than edge.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       workerToken: 'kept',
       params: idParams,
@@ -149,7 +149,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       // Many a minute, and it changes no more than a time.
       audit: false,
       summary: 'Keep a job: extends the lease, and tells whether to stop',
-      tags,
+      tags: TAGS,
       role: 'builder',
       workerToken: 'read',
       params: idParams,
@@ -174,7 +174,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       description:
         "An output that does not fit the agent's output schema is a 422 with pointers; the job stays " +
         'leased. 409: another worker has the job, or nobody waits for it any more.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       workerToken: 'read',
       params: idParams,
@@ -208,7 +208,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       path: '/jobs/{id}/fail',
       operationId: 'failJob',
       summary: 'Fail a job: it is handed out again, or its task faults',
-      tags,
+      tags: TAGS,
       role: 'builder',
       workerToken: 'read',
       params: idParams,
@@ -237,7 +237,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'downloadJobFile',
       headers: ['If-None-Match', 'Range'],
       summary: "Download a file of a job's input, as the worker that holds the job",
-      tags,
+      tags: TAGS,
       role: 'builder',
       workerToken: 'read',
       params: z.object({ id: uuid, file_id: uuid }),
@@ -256,7 +256,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       description:
         'As `POST /files`: raw, or `multipart/form-data` with one file. The file belongs to the owner of ' +
         'the run; refer to it in the output as `{file_id}`.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       workerToken: 'read',
       params: idParams,

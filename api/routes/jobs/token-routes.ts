@@ -18,7 +18,7 @@ import { byId, readPage } from '../../paging.ts';
 import { idParams, instant, pageQuery, text, uuid } from '../../schemas.ts';
 import { newTokenRecord, presentToken, tokenRecord } from './schemas.ts';
 
-const tags = ['external workers'];
+const TAGS = ['external workers'];
 const MAX_AGENTS_OF_TOKEN = 100;
 
 export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[] {
@@ -28,7 +28,7 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
       path: '/agents/{id}/worker-tokens',
       operationId: 'listWorkerTokens',
       summary: "List the tokens of an agent's external workers, oldest first",
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -52,7 +52,7 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
         'It takes and ends jobs of its agents, and nothing else. Requires a log-in at most 5 minutes ago, ' +
         'else 401 `login_too_old`. It ends at `expires_at` (default: after `CLIENT_MAX_DAYS`), when its ' +
         "maker's password is changed or reset, and when its maker is disabled.",
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -92,7 +92,7 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
       operationId: 'deleteWorkerToken',
       scope: 'person',
       summary: 'End a token of external workers for an agent, at once',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: z.object({ id: uuid, token_id: uuid }),

@@ -5,7 +5,7 @@ import { idParams } from '../../schemas.ts';
 import { itemRecord, presentItem } from './presenter.ts';
 import { approval, rejection } from './schemas.ts';
 
-const tags = ['marketplace'];
+const TAGS = ['marketplace'];
 
 /** Moderation by administrators. */
 export function moderationEndpoints(): Endpoint[] {
@@ -15,7 +15,7 @@ export function moderationEndpoints(): Endpoint[] {
       path: '/marketplace/items/{id}/approve',
       operationId: 'approveMarketplaceItem',
       summary: 'Approve a version, so that everybody can see and install it',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       body: approval,
@@ -35,7 +35,7 @@ export function moderationEndpoints(): Endpoint[] {
       path: '/marketplace/items/{id}/reject',
       operationId: 'rejectMarketplaceItem',
       summary: 'Reject a version or take down an approved one, with a reason for the publisher',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       body: rejection,

@@ -8,7 +8,7 @@ import { idParams, pageQuery, uuid } from '../../schemas.ts';
 import { presentReview, reviewRecord } from './presenter.ts';
 import { newReview } from './schemas.ts';
 
-const tags = ['marketplace'];
+const TAGS = ['marketplace'];
 const byReviewId = orderBy<{ review: { id: string } }, string>(z.guid(), ({ review }) => review.id);
 
 export function reviewEndpoints(): Endpoint[] {
@@ -18,7 +18,7 @@ export function reviewEndpoints(): Endpoint[] {
       path: '/marketplace/items/{id}/reviews',
       operationId: 'listMarketplaceReviews',
       summary: "List an item's reviews, newest first",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       query: z.object({
@@ -42,7 +42,7 @@ export function reviewEndpoints(): Endpoint[] {
       description:
         'Returns 201 for the first review and 200 for a change. ' +
         'Only users who installed the item may review it, and nobody may review their own item.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'builder',
       params: idParams,

@@ -30,7 +30,7 @@ import {
 import { reviewEndpoints } from './review-routes.ts';
 import { installation, itemCursors, itemFilters, newItem } from './schemas.ts';
 
-const tags = ['marketplace'];
+const TAGS = ['marketplace'];
 
 export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): Endpoint[] {
   return [
@@ -39,7 +39,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       path: '/marketplace/items',
       operationId: 'listMarketplaceItems',
       summary: 'List approved items, and own items in any status',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, ...viewQuery, ...itemFilters }),
       responses: { 200: z.array(listedItem) },
@@ -66,7 +66,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
         'stays visible until the new one is approved. ' +
         'With `include_agents`, own private agents that a workflow uses are submitted too, also if the ' +
         'version itself was submitted before; each needs its own approval.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       body: newItem,
       record: itemRecord,
@@ -91,7 +91,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       path: '/marketplace/items/{id}',
       operationId: 'getMarketplaceItem',
       summary: 'Get a marketplace item',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: itemRecord },
@@ -105,7 +105,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       path: '/marketplace/items/{id}',
       operationId: 'withdrawMarketplaceItem',
       summary: 'Withdraw an item; installed copies remain, and it can be submitted again',
-      tags,
+      tags: TAGS,
       role: 'builder',
       params: idParams,
       responses: { 204: null },
@@ -119,7 +119,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       path: '/marketplace/items/{id}/versions/{version}',
       operationId: 'getMarketplaceVersion',
       summary: 'Get one version of an item with its content, for inspection before approval or installation',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: z.object({ ...idParams.shape, version: z.string() }),
       responses: { 200: itemVersionRecord },
@@ -133,7 +133,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       path: '/marketplace/items/{id}/install',
       operationId: 'planMarketplaceInstall',
       summary: 'Get what an installation by the caller would use, and which secrets it can bind',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -158,7 +158,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
         'if the caller may use them, else installed from their items; `missing` lists what is ' +
         "unavailable. If the caller already has a copy of the same publisher's same content, that copy is " +
         'returned (200), with agents that have become available since.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,

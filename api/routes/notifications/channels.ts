@@ -26,7 +26,7 @@ import { personName } from '../../person-names.ts';
 import { emptyBody, httpUrl, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 import { hasScope } from '../../scopes.ts';
 
-const tags = ['notifications'];
+const TAGS = ['notifications'];
 const kinds = z
   .array(z.enum(NOTIFICATION_KINDS))
   .min(1)
@@ -74,7 +74,7 @@ function listEndpoint(): Endpoint {
     operationId: 'listNotificationChannels',
     summary: "List the caller's chats, and those of teams that they administer; admins see all",
     description: 'Oldest first.',
-    tags,
+    tags: TAGS,
     role: 'viewer',
     query: z.object(pageQuery),
     responses: { 200: z.array(channelRecord) },
@@ -96,7 +96,7 @@ function createEndpoint(deps: AppDeps): Endpoint {
       'Without `group`, `workflow_id` and `team_id`, of which it has one at most, it is told of your own ' +
       'tasks. A `group` needs the role admin, a `workflow_id` the right to change that workflow, a ' +
       '`team_id` the role admin in that team.',
-    tags,
+    tags: TAGS,
     role: 'approver',
     inTeams: true,
     body: z
@@ -150,7 +150,7 @@ function updateEndpoint(deps: AppDeps): Endpoint {
     path: '/notifications/channels/{id}',
     operationId: 'updateNotificationChannel',
     summary: 'Change a chat, turn it off or on, or move it to another person',
-    tags,
+    tags: TAGS,
     role: 'approver',
     inTeams: true,
     params: idParams,
@@ -184,7 +184,7 @@ function deleteEndpoint(): Endpoint {
     path: '/notifications/channels/{id}',
     operationId: 'deleteNotificationChannel',
     summary: 'Remove a chat; nothing is sent to it any more',
-    tags,
+    tags: TAGS,
     role: 'approver',
     inTeams: true,
     params: idParams,
@@ -204,7 +204,7 @@ function testEndpoint(deps: AppDeps): Endpoint {
     path: '/notifications/channels/{id}/test',
     operationId: 'testNotificationChannel',
     summary: 'Send a test message to a chat now',
-    tags,
+    tags: TAGS,
     role: 'approver',
     inTeams: true,
     params: idParams,

@@ -29,7 +29,7 @@ import { channelEndpoints } from './channels.ts';
 import { streamNotifications } from './stream.ts';
 import { unsubscribeEndpoints } from './unsubscribe.ts';
 
-const tags = ['notifications'];
+const TAGS = ['notifications'];
 const kind = z.enum(NOTIFICATION_KINDS);
 const person = z.object({ id: uuid, display_name: z.string() });
 
@@ -85,7 +85,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
       path: '/notifications',
       operationId: 'listNotifications',
       summary: "List the caller's notifications, newest first",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       scope: 'hitl:read',
       query: z.object({ ...pageQuery, unread: flag.optional(), kind: kind.optional() }),
@@ -102,7 +102,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
       path: '/notifications/summary',
       operationId: 'getNotificationSummary',
       summary: 'Count the notifications that the caller has not read',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       scope: 'hitl:read',
       responses: { 200: unreadRecord },
@@ -114,7 +114,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'streamNotifications',
       summary: 'Stream how many notifications the caller has not read, as Server-Sent Events',
       description: 'An event `unread` with `{unread}` at the start and at each change.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       scope: 'hitl:read',
       responses: { 200: media({ 'text/event-stream': z.string() }) },
@@ -128,7 +128,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Mark notifications as read',
       description:
         '`ids`, or with `up_to` that one and all before it. What is read is not sent by mail any more.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'approver',
       scope: 'hitl:decide',
@@ -162,7 +162,7 @@ function settingsEndpoints({ env, mailer }: AppDeps): Endpoint[] {
       path: '/notifications/settings',
       operationId: 'getNotificationSettings',
       summary: 'Get what the caller is told, and when',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       responses: { 200: settingsRecord },
       handler: async (c) => answer(c.actor.id, await getNotificationSettings(c.em, c.actor.id)),
@@ -174,7 +174,7 @@ function settingsEndpoints({ env, mailer }: AppDeps): Endpoint[] {
       summary: 'Choose what you are told, and when',
       description:
         'Replaces all of it; what is left out has its default. The console always shows everything.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'builder',
       body: notificationSettings.meta({ id: 'NotificationSettingsRequest' }),
@@ -199,7 +199,7 @@ function testMailEndpoint({ mailer: { mailer, templates }, env }: AppDeps): Endp
     operationId: 'sendTestMail',
     summary: 'Send a mail to yourself now, to try the mail server',
     description: '409 `mail_not_set_up` without SMTP_HOST. `error` is what the server answered.',
-    tags,
+    tags: TAGS,
     role: 'admin',
     body: emptyBody,
     responses: {

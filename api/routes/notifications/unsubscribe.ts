@@ -8,7 +8,7 @@ import { notFound } from '../../../domain/errors.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { page, pageHeaders } from '../../page.ts';
 
-const tags = ['notifications'];
+const TAGS = ['notifications'];
 const MAIL_KINDS = [...NOTIFICATION_KINDS, ...OPTIONAL_MAIL_KINDS] as const;
 const params = z.object({ token: z.string().regex(/^[\w-]{20,100}$/) });
 const query = z.object({
@@ -23,7 +23,7 @@ export function unsubscribeEndpoints(): Endpoint[] {
       path: '/notifications/unsubscribe/{token}',
       operationId: 'showUnsubscribe',
       summary: 'Ask whether to turn mails off; changes nothing',
-      tags,
+      tags: TAGS,
       role: 'public',
       params,
       query,
@@ -46,7 +46,7 @@ export function unsubscribeEndpoints(): Endpoint[] {
       path: '/notifications/unsubscribe/{token}',
       operationId: 'unsubscribe',
       summary: 'Turn mails off, with one click of a mail program (RFC 8058)',
-      tags,
+      tags: TAGS,
       role: 'public',
       params,
       query,

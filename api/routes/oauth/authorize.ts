@@ -10,7 +10,7 @@ import { endCookieSession } from '../../../domain/auth/cookie-sessions.ts';
 import type { Caller } from '../../../domain/auth/known-callers.ts';
 import { AppError, badRequest, forbidden } from '../../../domain/errors.ts';
 import {
-  authorizationParameters,
+  AUTHORIZATION_PARAMETERS,
   checkAuthorization,
   redirectBack,
   type AuthorizationParameters,
@@ -35,7 +35,7 @@ import {
   isFromOwnPage,
   sessionSecretOf,
 } from '../../middleware/session-cookie.ts';
-import { MAX_AUTH_BODY_BYTES, form } from '../auth/requests.ts';
+import { MAX_AUTH_BODY_BYTES, FORM } from '../auth/requests.ts';
 import { openBrowserSession } from '../console/session.ts';
 import {
   renderCodePage,
@@ -47,9 +47,9 @@ import {
 } from './page.ts';
 
 const value = z.string().optional();
-const parameters = Object.fromEntries(authorizationParameters.map((name) => [name, value]));
+const parameters = Object.fromEntries(AUTHORIZATION_PARAMETERS.map((name) => [name, value]));
 /** Says that one of our own pages loads the request again, now with the cookie. */
-const resumed = 'resumed';
+const RESUMED = 'resumed';
 const html = media({ 'text/html': z.string() });
 
 type Deps = Pick<AppDeps, 'env' | 'encryption'>;
@@ -69,7 +69,7 @@ export function authorizeEndpoints(deps: Deps): Endpoint[] {
         '`max_age`; with `openid` alone the client gets no rights.',
       tags: ['auth'],
       role: 'public',
-      query: z.object({ ...parameters, [resumed]: value }).catchall(value),
+      query: z.object({ ...parameters, [RESUMED]: value }).catchall(value),
       responses: { 200: html, 303: null, 403: html },
       errors: [403],
       handler: (c) => showPage(deps, c),
@@ -85,7 +85,7 @@ export function authorizeEndpoints(deps: Deps): Endpoint[] {
       tags: ['auth'],
       role: 'public',
       bodies: {
-        [form]: z
+        [FORM]: z
           .object({ ...parameters, action: value, username: value, password: value, proof: value })
           .extend({ challenge: value, code: value })
           .catchall(value)
@@ -108,7 +108,7 @@ async function showPage(deps: Deps, c: Asked): Promise<EndpointResponse> {
   const issuer = deps.env.BASE_URL;
   const request = await checkAuthorization(c.em, issuer, c.query);
   const caller = await identifyByCookie(() => c.em, c.ctx, issuer);
-  const isResumed = c.query[resumed] !== undefined;
+  const isResumed = c.query[RESUMED] !== undefined;
   if (typeof caller === 'string' && !isResumed) {
     const body = renderResumePage(resumedUrl(c.ctx, c.query));
     return { status: 200, type: 'text/html', body, headers: pageHeaders() };
@@ -288,7 +288,7 @@ function proofOf({ encryption }: Deps, { claims }: Caller, all: AuthorizationPar
 /** The parameters that count, in a fixed order. */
 function given(all: AuthorizationParameters): Record<string, string> {
   return Object.fromEntries(
-    authorizationParameters.flatMap((name) => {
+    AUTHORIZATION_PARAMETERS.flatMap((name) => {
       const one = all[name];
       return one === undefined ? [] : [[name, one]];
     }),
@@ -296,7 +296,7 @@ function given(all: AuthorizationParameters): Record<string, string> {
 }
 
 function resumedUrl(ctx: Context, all: AuthorizationParameters): string {
-  return `${ctx.path}?${new URLSearchParams({ ...given(all), [resumed]: 'true' }).toString()}`;
+  return `${ctx.path}?${new URLSearchParams({ ...given(all), [RESUMED]: 'true' }).toString()}`;
 }
 
 function consentPage(

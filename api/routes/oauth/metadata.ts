@@ -6,7 +6,7 @@ import { MCP_PATH } from '../../../domain/auth/access-token.ts';
 import { AUTH_METHODS } from '../../../domain/oauth/clients.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { resourceMetadataPath } from '../../middleware/auth.ts';
+import { RESOURCE_METADATA_PATH } from '../../middleware/auth.ts';
 import { grantTypes } from '../auth/token.ts';
 
 const authorizationServer = z
@@ -78,7 +78,7 @@ export function oauthMetadataEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[
     }),
     endpoint({
       method: 'GET',
-      path: resourceMetadataPath,
+      path: RESOURCE_METADATA_PATH,
       operationId: 'getProtectedResourceMetadata',
       summary: 'Get the metadata of this API as a protected resource (RFC 9728)',
       tags: ['auth'],
@@ -104,7 +104,7 @@ export function oauthMetadataEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[
 function mcpMetadataEndpoint(issuer: string, headers: Record<string, string>): Endpoint {
   return endpoint({
     method: 'GET',
-    path: `${resourceMetadataPath}${MCP_PATH}`,
+    path: `${RESOURCE_METADATA_PATH}${MCP_PATH}`,
     operationId: 'getMcpResourceMetadata',
     summary: 'Get the metadata of the MCP server as a protected resource (RFC 9728)',
     tags: ['auth'],

@@ -35,7 +35,7 @@ import { replayWaiting } from '../runs/replay.ts';
 import { respondStarted } from '../runs/started.ts';
 import { runSchema } from '../runs/schemas.ts';
 
-const tags = ['schedules'];
+const TAGS = ['schedules'];
 const MAX_CATCH_UP_SECONDS = 7 * 24 * 3_600;
 const MAX_JITTER_SECONDS = 3_600;
 
@@ -123,7 +123,7 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
       path: '/workflows/{id}/schedule',
       operationId: 'getSchedule',
       summary: "Get a workflow's schedule with its last and next times",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: scheduleRecord },
@@ -137,7 +137,7 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
       path: '/workflows/{id}/schedule',
       operationId: 'updateSchedule',
       summary: 'Pause or resume a schedule, or change how it starts runs',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -171,7 +171,7 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'triggerSchedule',
       scope: 'runs:write',
       summary: 'Start a run of the schedule now, also while it is paused',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -204,7 +204,7 @@ function backfillEndpoint(deps: AppDeps): Endpoint {
     description:
       `At most ${MAX_BACKFILL} times. A time that has a start keeps it, so a repeated request starts ` +
       'nothing twice. The runs may overlap.',
-    tags,
+    tags: TAGS,
     role: 'builder',
     inTeams: true,
     params: idParams,

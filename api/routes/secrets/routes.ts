@@ -11,7 +11,7 @@ import {
   getSecret,
   listSecrets,
   putSecret,
-  secretName,
+  SECRET_NAME,
 } from '../../../domain/secrets/service.ts';
 import { teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
@@ -21,8 +21,8 @@ import { orderBy, readPage } from '../../paging.ts';
 import { jsonObject, pageQuery, text, uuid } from '../../schemas.ts';
 import { presentSecret, secretRecord } from './presenter.ts';
 
-const tags = ['secrets'];
-const byName = orderBy<{ name: string }, string>(z.string().regex(secretName), ({ name }) => name);
+const TAGS = ['secrets'];
+const byName = orderBy<{ name: string }, string>(z.string().regex(SECRET_NAME), ({ name }) => name);
 const params = z.object({ name: z.string() });
 
 /**
@@ -59,7 +59,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       path: '/secrets',
       operationId: 'listSecrets',
       summary: "List the names of the caller's secrets, sorted by name",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, ...ofTeam }),
       responses: { 200: z.array(secretRecord) },
@@ -76,7 +76,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       path: '/secrets/{name}',
       operationId: 'getSecret',
       summary: 'Get when a secret was created and updated; its value is never returned',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params,
       query: z.object(ofTeam),
@@ -93,7 +93,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       operationId: 'putSecret',
       summary: "Store a secret, encrypted; own agents' configuration refers to it as `<NAME>`",
       description: 'A session needs a log-in at most 5 minutes old (401 `login_too_old`).',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params,
@@ -107,7 +107,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
         const { name } = c.params;
         const holder = await holderFor(c, 'builder');
         const { value } = c.body;
-        if (!secretName.test(name)) {
+        if (!SECRET_NAME.test(name)) {
           throw invalid([
             {
               pointer: '/name',
@@ -136,7 +136,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       operationId: 'deleteSecret',
       summary: 'Delete a secret; invocations of agents that refer to it will fail',
       description: 'A session needs a log-in at most 5 minutes old (401 `login_too_old`).',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params,

@@ -16,7 +16,7 @@ import { byId, readPage } from '../../paging.ts';
 import { personName } from '../../person-names.ts';
 import { idParams, pageQuery, timestamp, uuid } from '../../schemas.ts';
 
-const tags = ['spending'];
+const TAGS = ['spending'];
 
 const amounts = z
   .object({ cost_usd: z.number(), tokens: z.number(), invocations: z.number() })
@@ -54,7 +54,7 @@ export function budgetEndpoints(): Endpoint[] {
       path: '/budgets',
       operationId: 'listBudgets',
       summary: 'List the budgets of what the caller and their teams hold, and of their runs; admins see all',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, subject: z.enum(BUDGET_SUBJECTS).optional() }),
       responses: { 200: z.array(budgetRecord) },
@@ -70,7 +70,7 @@ export function budgetEndpoints(): Endpoint[] {
       path: '/budgets/{id}',
       operationId: 'getBudget',
       summary: 'Get what is used of the budget of an agent, a workflow, a user or a run',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: budgetRecord },
@@ -89,7 +89,7 @@ function raiseEndpoint(): Endpoint {
     path: '/budgets/{id}/raise',
     operationId: 'raiseBudget',
     summary: 'Raise a budget for this window, or for good',
-    tags,
+    tags: TAGS,
     role: 'builder',
     params: idParams,
     body: z.object({

@@ -15,7 +15,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, instant, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
-const tags = ['spending'];
+const TAGS = ['spending'];
 const model = text({ min: 1, max: 255 });
 const provider = text({ min: 1, max: 100 });
 
@@ -55,7 +55,7 @@ export function priceEndpoints(): Endpoint[] {
       path: '/prices',
       operationId: 'listPrices',
       summary: 'List the prices of models, oldest first',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({
         ...pageQuery,
@@ -77,7 +77,7 @@ export function priceEndpoints(): Endpoint[] {
       description:
         'Of several prices that are valid at a time, the one that began last counts. An invocation costs ' +
         'what was valid at its beginning.',
-      tags,
+      tags: TAGS,
       role: 'admin',
       body: priceBody,
       record: priceRecord,
@@ -99,7 +99,7 @@ function onePriceEndpoints(): Endpoint[] {
       path: '/prices/{id}',
       operationId: 'getPrice',
       summary: 'Get a price',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: priceRecord },
@@ -110,7 +110,7 @@ function onePriceEndpoints(): Endpoint[] {
       path: '/prices/{id}',
       operationId: 'replacePrice',
       summary: 'Add or replace the price of this id; costs that are booked stay',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       body: priceBody,
@@ -127,7 +127,7 @@ function onePriceEndpoints(): Endpoint[] {
       path: '/prices/{id}',
       operationId: 'deletePrice',
       summary: 'Delete a price; costs that are booked stay',
-      tags,
+      tags: TAGS,
       role: 'admin',
       params: idParams,
       responses: { 204: null },

@@ -27,7 +27,7 @@ import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
 type Deps = Pick<AppDeps, 'orm'>;
 
-const tags = ['teams'];
+const TAGS = ['teams'];
 /** How long an answer waits for people behind the first ones; the rest follows within minutes. */
 const ANSWER_MS = 3_000;
 const role = z.enum(ROLES);
@@ -62,7 +62,7 @@ function listEndpoint(): Endpoint {
     path: '/teams/{id}/groups',
     operationId: 'listTeamGroups',
     summary: 'List the groups whose people have a role in a team, by name',
-    tags,
+    tags: TAGS,
     role: 'viewer',
     params: idParams,
     query: z.object(pageQuery),
@@ -86,7 +86,7 @@ function putEndpoint({ orm }: Deps): Endpoint {
       `${MAX_GROUPS_OF_TEAM} groups; groups make a user a member of at most ${MAX_TEAMS_OF_USER} teams, ` +
       `the oldest. Of more than ${BATCH} people, the others follow within minutes (\`pending\`); a lower ` +
       'role counts for all at once. A session needs a log-in at most 5 minutes old (401 `login_too_old`).',
-    tags,
+    tags: TAGS,
     role: 'viewer',
     clientRole: 'admin',
     inTeams: true,
@@ -129,7 +129,7 @@ function removeEndpoint(): Endpoint {
       'Who has no other role in the team is no member any more, within a second. What they own in the team ' +
       'gets an admin of the team as its owner. The last admin of a team stays one, unless an administrator ' +
       'decides otherwise.',
-    tags,
+    tags: TAGS,
     role: 'viewer',
     clientRole: 'admin',
     inTeams: true,

@@ -38,7 +38,7 @@ import { personName } from '../../person-names.ts';
 import { flag, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 import { teamGroupEndpoints } from './groups.ts';
 
-const tags = ['teams'];
+const TAGS = ['teams'];
 const role = z.enum(ROLES);
 /** No id, so that a name never looks like another team's id. */
 const name = z
@@ -99,7 +99,7 @@ function listEndpoints(): Endpoint[] {
       path: '/teams',
       operationId: 'listTeams',
       summary: "List the caller's teams by name; administrators see all",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({
         ...pageQuery,
@@ -120,7 +120,7 @@ function listEndpoints(): Endpoint[] {
       operationId: 'createTeam',
       summary: 'Create a team',
       description: 'Its first admin is the caller, or the user that `admin` names.',
-      tags,
+      tags: TAGS,
       role: 'admin',
       body: z.object({ name, description: description.nullish(), admin: uuid.optional() }),
       record: teamRecord,
@@ -144,7 +144,7 @@ function singleEndpoints(): Endpoint[] {
       path: '/teams/{id}',
       operationId: 'getTeam',
       summary: 'Get a team',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: teamRecord },
@@ -158,7 +158,7 @@ function singleEndpoints(): Endpoint[] {
       path: '/teams/{id}',
       operationId: 'updateTeam',
       summary: 'Rename or describe a team; for its admins. Administrators set its quotas',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'admin',
       inTeams: true,
@@ -188,7 +188,7 @@ function singleEndpoints(): Endpoint[] {
       path: '/teams/{id}',
       operationId: 'deleteTeam',
       summary: 'Delete a team that owns nothing any more; for its admins',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'admin',
       inTeams: true,
@@ -211,7 +211,7 @@ function memberEndpoints(): Endpoint[] {
       path: '/teams/{id}/members',
       operationId: 'listTeamMembers',
       summary: 'List the members of a team',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       query: z.object(pageQuery),
@@ -234,7 +234,7 @@ function memberEndpoints(): Endpoint[] {
         'A session needs a log-in at most 5 minutes old (401 `login_too_old`). ' +
         'The last admin of a team stays one, unless an administrator decides otherwise. A session needs a ' +
         'log-in at most 5 minutes old (401 `login_too_old`).',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'admin',
       inTeams: true,
@@ -261,7 +261,7 @@ function memberEndpoints(): Endpoint[] {
         "Ends all rights to the team's objects within a second. What the member owns in the team gets an " +
         'admin of the team as its owner. A role that a group gives stays; who has no other is 409 ' +
         '`role_of_group`.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       clientRole: 'admin',
       inTeams: true,

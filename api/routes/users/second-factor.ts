@@ -37,7 +37,7 @@ import { secretText } from '../auth/requests.ts';
 import { passkeyAnswer, proofFields } from '../auth/schemas.ts';
 
 type Deps = Pick<AppDeps, 'env' | 'encryption'>;
-const tags = ['users'];
+const TAGS = ['users'];
 const noStore = { 'Cache-Control': 'no-store' };
 
 const passkeyRecord = z
@@ -100,7 +100,7 @@ function overviewEndpoints({ env }: Deps): Endpoint[] {
       path: '/users/me/second-factor',
       operationId: 'getMySecondFactors',
       summary: 'Get your second factors',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       responses: { 200: factorsRecord },
       handler: async (c) => {
@@ -117,7 +117,7 @@ function overviewEndpoints({ env }: Deps): Endpoint[] {
       path: '/users/me/recovery-codes',
       operationId: 'renewMyRecoveryCodes',
       summary: 'Get ten new recovery codes, each for one log-in; the former ones end',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       responses: { 200: recoveryCodes },
       errors: [403, 409],
@@ -137,7 +137,7 @@ function overviewEndpoints({ env }: Deps): Endpoint[] {
       operationId: 'resetUserSecondFactor',
       summary: "Remove a user's second factors, who has lost them",
       description: 'Make sure by another way who asks for it. Needs a log-in at most 5 minutes old.',
-      tags,
+      tags: TAGS,
       role: 'admin',
       scope: 'admin',
       params: idParams,
@@ -159,7 +159,7 @@ function totpEndpoints({ env, encryption }: Deps): Endpoint[] {
       path: '/users/me/totp',
       operationId: 'beginMyTotp',
       summary: 'Get a secret for an authenticator app (RFC 6238), which counts once it is confirmed',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       responses: { 200: newTotp },
       errors: [403, 409],
@@ -175,7 +175,7 @@ function totpEndpoints({ env, encryption }: Deps): Endpoint[] {
       operationId: 'confirmMyTotp',
       summary:
         'Confirm the authenticator app with a code of it; the first second factor gives recovery codes',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       body: z.object({ code: z.string().min(6).max(20) }),
       responses: { 200: recoveryCodes },
@@ -192,7 +192,7 @@ function totpEndpoints({ env, encryption }: Deps): Endpoint[] {
       path: '/users/me/totp',
       operationId: 'deleteMyTotp',
       summary: 'Remove the authenticator app',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       responses: { 204: null },
       errors: [403, 409],
@@ -213,7 +213,7 @@ function passkeyEndpoints({ env }: Deps): Endpoint[] {
       path: '/users/me/passkeys/options',
       operationId: 'beginMyPasskey',
       summary: 'Get what a browser needs to make a passkey (WebAuthn)',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       responses: { 200: challengeRecord },
       errors: [403, 409],
@@ -232,7 +232,7 @@ function passkeyEndpoints({ env }: Deps): Endpoint[] {
       path: '/users/me/passkeys/{id}',
       operationId: 'deleteMyPasskey',
       summary: 'Remove a passkey',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 204: null },
@@ -253,7 +253,7 @@ function registerEndpoint(env: Deps['env']): Endpoint {
     path: '/users/me/passkeys',
     operationId: 'createMyPasskey',
     summary: 'Register a passkey; the first second factor gives recovery codes',
-    tags,
+    tags: TAGS,
     role: 'viewer',
     body: z.object({ name: text({ min: 1, max: 100 }), challenge: secretText, passkey: passkeyAnswer }),
     responses: { 200: recoveryCodes },
@@ -282,7 +282,7 @@ function stepUpEndpoints(deps: Deps): Endpoint[] {
       path: '/users/me/verify/options',
       operationId: 'beginMyVerification',
       summary: 'Get what a browser needs to sign with a passkey, to show again who you are',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       audit: false,
       responses: { 200: challengeRecord },
@@ -303,7 +303,7 @@ function stepUpEndpoints(deps: Deps): Endpoint[] {
       description:
         'With a second factor, a password alone is refused: 403 `mfa_required` with `methods`. Wrong ' +
         'answers are limited to ten in 15 minutes, then 429. A passkey needs its `challenge`.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       body: z.object({
         password: secretText.optional(),

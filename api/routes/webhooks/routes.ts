@@ -8,7 +8,7 @@ import { findDelivery, listDeliveries } from '../../../domain/delivery/outbox.ts
 import { wakeTargets } from '../../../domain/delivery/reconcile.ts';
 import type { DeliveryTarget } from '../../../domain/delivery/target.ts';
 import { forbidden, notFound } from '../../../domain/errors.ts';
-import { typePattern } from '../../../domain/events/type-filter.ts';
+import { TYPE_PATTERN } from '../../../domain/events/type-filter.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -49,13 +49,13 @@ import {
   webhookRecord,
 } from './presenter.ts';
 
-const tags = ['webhooks'];
+const TAGS = ['webhooks'];
 const url = httpUrl(2_000).refine(
   (value) => !URL.canParse(value) || (new URL(value).username === '' && new URL(value).password === ''),
   'must not contain credentials: verify the signature instead',
 );
 const types = z
-  .array(z.string().regex(typePattern, 'must be an event type or a pattern of event types'))
+  .array(z.string().regex(TYPE_PATTERN, 'must be an event type or a pattern of event types'))
   .max(50)
   .meta({
     description:
@@ -85,7 +85,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       path: '/webhooks',
       operationId: 'listWebhooks',
       summary: "List the caller's webhooks and those of their teams, newest first; admins see all",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({
         ...pageQuery,
@@ -113,7 +113,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         '410, or three deliveries in a row that were given up, disable the webhook. The URL must be ' +
         "https, unless EGRESS_ALLOW lists its host. Private addresses and the installation's own servers " +
         'are rejected immediately, and names that resolve to them at delivery. Redirects are not followed.',
-      tags,
+      tags: TAGS,
       role: 'approver',
       inTeams: true,
       body: z.object({
@@ -158,7 +158,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       path: '/webhooks/{id}',
       operationId: 'getWebhook',
       summary: 'Get a webhook',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: webhookRecord },
@@ -175,7 +175,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       description:
         'Reactivating a webhook retries its pending deliveries. An inactive webhook records no events. ' +
         'Another `secret` signs alone at once; `rotate-secret` leaves time to change over.',
-      tags,
+      tags: TAGS,
       role: 'approver',
       inTeams: true,
       params: idParams,
@@ -220,7 +220,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       path: '/webhooks/{id}',
       operationId: 'deleteWebhook',
       summary: 'Delete a webhook and its delivery log',
-      tags,
+      tags: TAGS,
       role: 'approver',
       inTeams: true,
       params: idParams,
@@ -243,7 +243,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         'The response shows the new secret. Until `former_secret_until` the header `webhook-signature` has ' +
         'two signatures, separated by a space, so that receivers can change over in that time. Another ' +
         'rotation ends the time of the one before. With `If-Match`, a repeated request rotates once.',
-      tags,
+      tags: TAGS,
       role: 'approver',
       inTeams: true,
       params: idParams,
@@ -282,7 +282,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       path: '/webhooks/{id}/test',
       operationId: 'testWebhook',
       summary: 'Send a test event',
-      tags,
+      tags: TAGS,
       role: 'approver',
       inTeams: true,
       params: idParams,
@@ -303,7 +303,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'listWebhookDeliveries',
       summary: "List a webhook's deliveries, newest first",
       description: 'Deliveries are kept for 30 days.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       query: z.object({
@@ -327,7 +327,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       path: '/webhooks/{id}/deliveries/{delivery_id}',
       operationId: 'getWebhookDelivery',
       summary: 'Get a delivery with its body',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: deliveryParams,
       responses: { 200: deliveryDetail },
@@ -346,7 +346,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'redeliverWebhookDelivery',
       summary: 'Redeliver one delivery',
       description: 'Sends the same bytes with the same `webhook-id`, after all pending deliveries.',
-      tags,
+      tags: TAGS,
       role: 'approver',
       inTeams: true,
       params: deliveryParams,
@@ -370,7 +370,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       description:
         'Resends deliveries that were given up and have not arrived since, oldest first, at most 1,000 and ' +
         '16 MiB; `redelivered` is their number, and another call goes on.',
-      tags,
+      tags: TAGS,
       role: 'approver',
       inTeams: true,
       params: idParams,

@@ -7,7 +7,7 @@ import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointResponse } from '../../endpoint.ts';
 import { idParams, uuid } from '../../schemas.ts';
 
-const tags = ['workflows'];
+const TAGS = ['workflows'];
 const MAX_SENDERS = 20;
 const senders = z
   .object({ users: z.array(uuid).max(MAX_SENDERS).meta({ description: 'Ids of users.' }) })
@@ -20,7 +20,7 @@ export function eventSenderEndpoints(): Endpoint[] {
       path: '/workflows/{id}/event-senders',
       operationId: 'getEventSenders',
       summary: 'Get the users whose events reach the workflow',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: senders },
@@ -38,7 +38,7 @@ export function eventSenderEndpoints(): Endpoint[] {
       description:
         'Besides those of the owner. Each of these users has to share the source of the events ' +
         '(`shared_with` of an event source). Runs that listen already keep theirs.',
-      tags,
+      tags: TAGS,
       role: 'builder',
       params: idParams,
       body: senders,

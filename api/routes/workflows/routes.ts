@@ -81,7 +81,7 @@ import {
   workflowRecord,
 } from './presenter.ts';
 
-const tags = ['workflows'];
+const TAGS = ['workflows'];
 const { name, definition, description, visibility, tags: tagList } = workflowFields;
 
 const revisionNumber = z.int().min(1).max(2_147_483_647);
@@ -122,7 +122,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       path: '/workflows',
       operationId: 'listWorkflows',
       summary: 'List own and public workflows, newest first',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({ ...pageQuery, ...viewQuery, ...filters }),
       responses: { 200: z.array(listedWorkflow) },
@@ -159,7 +159,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       path: '/workflows',
       operationId: 'createWorkflow',
       summary: 'Create a workflow; an invalid definition is saved as a draft with its problems',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       description: YAML_TEXT,
@@ -208,7 +208,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       description:
         `${YAML_TEXT} Secrets are not sent: a function or schema from elsewhere whose authentication reads ` +
         'one is not fetched, with the warning `resource_not_checked`.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       body: z.object({ definition, name: name.optional() }),
       yaml: 'definition',
@@ -237,7 +237,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       path: '/workflows/{id}',
       operationId: 'getWorkflow',
       summary: 'Get a workflow with its current definition',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: workflowRecord },
@@ -248,7 +248,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       path: '/workflows/{id}',
       operationId: 'updateWorkflow',
       summary: 'Update a workflow; changing the definition creates a revision',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -306,7 +306,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       path: '/workflows/{id}',
       operationId: 'deleteWorkflow',
       summary: 'Archive a workflow; its runs are kept',
-      tags,
+      tags: TAGS,
       role: 'builder',
       inTeams: true,
       params: idParams,
@@ -331,7 +331,7 @@ function revisionEndpoints(): Endpoint[] {
       path: '/workflows/{id}/revisions',
       operationId: 'listWorkflowRevisions',
       summary: "List a workflow's revisions, newest first",
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       query: z.object({ ...pageQuery, ...viewQuery }),
@@ -357,7 +357,7 @@ function revisionEndpoints(): Endpoint[] {
       path: '/workflows/{id}/revisions/{revision}',
       operationId: 'getWorkflowRevision',
       summary: 'Get one revision of a workflow',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: z.object({ ...idParams.shape, revision: z.coerce.number().int().min(1).max(2_147_483_647) }),
       responses: { 200: revisionRecord },
@@ -375,7 +375,7 @@ function revisionEndpoints(): Endpoint[] {
       path: '/workflows/{id}/definition',
       operationId: 'getWorkflowText',
       summary: 'Get the definition as YAML: as its author has written it, with comments, if it came as text',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       query: z.object({
@@ -404,7 +404,7 @@ function revisionEndpoints(): Endpoint[] {
       path: '/workflows/{id}/diagram',
       operationId: 'getWorkflowDiagram',
       summary: 'Get a diagram of the current definition, as Mermaid or (by `Accept`) SVG',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: diagramResponses,

@@ -7,7 +7,7 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';
 import { flag, idParams, jsonObject, pageQuery, uuid } from '../../schemas.ts';
 
-const tags = ['workflows'];
+const TAGS = ['workflows'];
 
 const startableRecord = z
   .object({
@@ -28,7 +28,7 @@ export function startableEndpoints(): Endpoint[] {
       operationId: 'listStartableWorkflows',
       summary: 'List the workflows that the caller may start, newest first',
       description: 'As a builder, or as one of their `runners`. `POST /workflows/{id}/run` starts one.',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       query: z.object({
         ...pageQuery,
@@ -48,7 +48,7 @@ export function startableEndpoints(): Endpoint[] {
       path: '/startable-workflows/{id}',
       operationId: 'getStartableWorkflow',
       summary: 'Get the name and input schema of a workflow that the caller may start',
-      tags,
+      tags: TAGS,
       role: 'viewer',
       params: idParams,
       responses: { 200: startableRecord },

@@ -6,7 +6,7 @@ import { byType, exact } from '../shape.ts';
 import { inTask, type Call } from './kind.ts';
 import { declareVariables } from './variables.ts';
 
-const outOfRange = `must be 1 to ${MAX_MAP_CONCURRENCY}`;
+const OUT_OF_RANGE = `must be 1 to ${MAX_MAP_CONCURRENCY}`;
 
 /** `call: map` (docs/interface.md#call-map). */
 export const mapCall: Call = {
@@ -16,7 +16,7 @@ export const mapCall: Call = {
     at: name.optional(),
     do: taskList.min(1, 'needs at least one task'),
     concurrency: byType({
-      number: z.int().min(1, outOfRange).max(MAX_MAP_CONCURRENCY, outOfRange),
+      number: z.int().min(1, OUT_OF_RANGE).max(MAX_MAP_CONCURRENCY, OUT_OF_RANGE),
       string: name.refine(isExpression, 'must be a number or a ${ … }'),
     }).optional(),
     on_error: z.enum(['fail', 'collect']).optional(),

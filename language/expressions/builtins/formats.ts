@@ -6,8 +6,8 @@ import type { Json } from '../values/json-types.ts';
 import { decodeUtf8, utf8Bytes } from '../values/text.ts';
 import { value, type Family } from './types.ts';
 
-const base64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
 const html: Record<string, string> = { '<': '&lt;', '>': '&gt;', '&': '&amp;', "'": '&apos;', '"': '&quot;' };
 const tsv: Record<string, string> = { '\t': '\\t', '\r': '\\r', '\n': '\\n', '\\': '\\\\' };
@@ -92,7 +92,7 @@ function base64Decode(text: string): string {
   let held = 0;
   let count = 0;
   for (let i = 0; i < text.length && text[i] !== '='; i++) {
-    const digit = base64.indexOf(text.charAt(i));
+    const digit = BASE64.indexOf(text.charAt(i));
     if (digit < 0) return typeError(text, 'is not valid base64 data');
     buffer = ((buffer << 6) | digit) & 0xffff;
     held += 6;
@@ -111,7 +111,7 @@ function base32Decode(text: string): string {
   let buffer = 0;
   let held = 0;
   for (let i = 0; i < text.length && text[i] !== '='; i++) {
-    const digit = base32.indexOf(text.charAt(i));
+    const digit = BASE32.indexOf(text.charAt(i));
     if (digit < 0) return typeError(text, 'is not valid base32 data');
     buffer = ((buffer << 5) | digit) & 0xffff;
     held += 5;
@@ -156,11 +156,11 @@ function format(name: string, input: Json): string {
     case 'sh':
       return shell(input);
     case 'base64':
-      return encodeBits(textOf(input), base64, 6, 4);
+      return encodeBits(textOf(input), BASE64, 6, 4);
     case 'base64d':
       return base64Decode(textOf(input));
     case 'base32':
-      return encodeBits(textOf(input), base32, 5, 8);
+      return encodeBits(textOf(input), BASE32, 5, 8);
     case 'base32d':
       return base32Decode(textOf(input));
     default:

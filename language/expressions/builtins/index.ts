@@ -28,7 +28,7 @@ export const builtins: ReadonlyMap<string, Builtin> = (() => {
 })();
 
 /** Names of jq that an expression must not use, with the reason. */
-export const refused: ReadonlyMap<string, string> = new Map([
+export const REFUSED: ReadonlyMap<string, string> = new Map([
   ['env', 'an expression has no environment'],
   ['input', 'an expression has one input'],
   ['inputs', 'an expression has one input'],

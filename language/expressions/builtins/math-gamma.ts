@@ -4,14 +4,14 @@ import { typeError } from '../values/json.ts';
 import { number1 } from './math-support.ts';
 import { value, type Family } from './types.ts';
 
-const lanczos = [
+const LANCZOS = [
   0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059,
   12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
 ] as const;
 
 function series(x: number): number {
-  let sum: number = lanczos[0];
-  for (let i = 1; i < lanczos.length; i++) sum += (lanczos[i] ?? 0) / (x + i);
+  let sum: number = LANCZOS[0];
+  for (let i = 1; i < LANCZOS.length; i++) sum += (LANCZOS[i] ?? 0) / (x + i);
   return sum;
 }
 

@@ -61,12 +61,12 @@ function firstKey(entry: Json, names: readonly string[]): Json {
   return found;
 }
 
-const keyNames = ['key', 'Key', 'name', 'Name'] as const;
+const KEY_NAMES = ['key', 'Key', 'name', 'Name'] as const;
 
 function fromEntries(input: Json): Json {
   const out: JsonObject = {};
   iterate(input, false, (entry) => {
-    const key = firstKey(entry, keyNames);
+    const key = firstKey(entry, KEY_NAMES);
     const held = has(entry, 'value') ? get(entry, 'value') : get(entry, 'Value');
     if (typeof key !== 'string') raise(`Cannot use ${describe(key)} as object key`);
     putKey(out, key, held);

@@ -2,7 +2,7 @@
 import { checkString } from '../runtime.ts';
 import { daysFromCivil, toEpoch, type Time } from './civil.ts';
 
-export const weekdays = [
+export const WEEKDAYS = [
   'Sunday',
   'Monday',
   'Tuesday',
@@ -11,7 +11,7 @@ export const weekdays = [
   'Friday',
   'Saturday',
 ] as const;
-export const months = [
+export const MONTHS = [
   'January',
   'February',
   'March',
@@ -109,10 +109,10 @@ export const COMPOSITES: ReadonlyMap<string, string> = new Map([
 
 const FIELDS: ReadonlyMap<string, (time: Time) => string> = new Map(
   Object.entries<(time: Time) => string>({
-    a: ({ weekday }) => (weekdays[weekday] ?? '').slice(0, 3),
-    A: ({ weekday }) => weekdays[weekday] ?? '',
+    a: ({ weekday }) => (WEEKDAYS[weekday] ?? '').slice(0, 3),
+    A: ({ weekday }) => WEEKDAYS[weekday] ?? '',
     b: shortMonth,
-    B: ({ month }) => months[month] ?? '',
+    B: ({ month }) => MONTHS[month] ?? '',
     C: ({ year }) => pad(Math.floor(year / 100), 2),
     d: ({ day }) => pad(day, 2),
     e: ({ day }) => pad(day, 2, ' '),
@@ -146,7 +146,7 @@ const FIELDS: ReadonlyMap<string, (time: Time) => string> = new Map(
 );
 
 function shortMonth({ month }: Time): string {
-  return (months[month] ?? '').slice(0, 3);
+  return (MONTHS[month] ?? '').slice(0, 3);
 }
 
 function hour12(hours: number): number {

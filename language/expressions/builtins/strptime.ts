@@ -2,7 +2,7 @@
 import { raise } from '../errors.ts';
 import type { Json } from '../values/json-types.ts';
 import { daysFromCivil, fromEpoch, toArray, type Time } from './civil.ts';
-import { COMPOSITES, months, weekdays } from './strftime.ts';
+import { COMPOSITES, MONTHS, WEEKDAYS } from './strftime.ts';
 
 interface State {
   text: string;
@@ -82,11 +82,11 @@ function word(names: readonly string[], set: (state: State, index: number) => vo
   };
 }
 
-const weekday = word(weekdays, ({ time, has }, index) => {
+const weekday = word(WEEKDAYS, ({ time, has }, index) => {
   time.weekday = index;
   has.weekday = true;
 });
-const month = word(months, ({ time, has }, index) => {
+const month = word(MONTHS, ({ time, has }, index) => {
   time.month = index;
   has.date = true;
 });

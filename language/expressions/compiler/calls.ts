@@ -1,5 +1,5 @@
 /** Definitions and calls: functions of the program, filters passed as arguments, builtins. */
-import { builtins, refused } from '../builtins/index.ts';
+import { builtins, REFUSED } from '../builtins/index.ts';
 import { exceed, runtime, takeSteps } from '../runtime.ts';
 import { suggest } from '../suggest.ts';
 import type { FunctionNode, Node } from '../ast.ts';
@@ -64,7 +64,7 @@ export function compileCall(node: CallNode, scope: Scope, context: Context): Cod
     if (builtin.kind === 'macro') return builtin.build(codes, at);
     return compileValueCall(builtin.fn, codes, at);
   }
-  const reason = refused.get(name);
+  const reason = REFUSED.get(name);
   if (reason !== undefined) failCompile(context, at, `${key} is not available: ${reason}`, 'refused');
   const arities = visibleFunctions(scope).filter((candidate) => candidate.startsWith(`${name}/`));
   if (arities.length > 0)

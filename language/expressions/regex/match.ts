@@ -4,7 +4,7 @@
  */
 import { exceed, runtime } from '../runtime.ts';
 import { fold, isWord } from './classes.ts';
-import { asserts, op, type RegexProgram } from './program.ts';
+import { ASSERTS, op, type RegexProgram } from './program.ts';
 
 const { rt } = runtime;
 
@@ -364,7 +364,7 @@ export class Matcher {
   private holds(kind: number, at: number): boolean {
     const { points } = this;
     const end = points.length;
-    switch (asserts[kind]) {
+    switch (ASSERTS[kind]) {
       case 'begin':
         return at === 0;
       case 'lineBegin':
@@ -380,7 +380,7 @@ export class Matcher {
       default: {
         const before = at > 0 && isWord(points[at - 1] ?? 0);
         const after = at < end && isWord(points[at] ?? 0);
-        return (before !== after) === (asserts[kind] === 'word');
+        return (before !== after) === (ASSERTS[kind] === 'word');
       }
     }
   }

@@ -24,7 +24,7 @@ export const op = {
   match: 17,
 } as const;
 
-export const asserts: readonly AssertKind[] = [
+export const ASSERTS: readonly AssertKind[] = [
   'begin',
   'lineBegin',
   'end',
@@ -121,7 +121,7 @@ class Emitter {
         return;
       }
       case 'assert':
-        this.emit(op.assert, asserts.indexOf(node.kind));
+        this.emit(op.assert, ASSERTS.indexOf(node.kind));
         return;
       case 'reference':
         this.emit(op.reference, this.references.push({ groups: node.groups, fold: node.fold }) - 1);

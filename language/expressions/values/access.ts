@@ -10,7 +10,7 @@ import { codePointLength, sliceCodePoints } from './text.ts';
 const { rt } = runtime;
 
 const MAX_PATH_LENGTH = 10_000;
-const maxIndex = 2 ** 29 - 1;
+const MAX_INDEX = 2 ** 29 - 1;
 
 /** The bounds of a slice, resolved against a length. */
 function sliceBounds(length: number, from: Json, to: Json): [number, number] {
@@ -118,7 +118,7 @@ export function set(value: Json, key: Json, element: Json, owned?: Owned): Json 
     const length = value === null ? 0 : value.length;
     if (index < 0) index += length;
     if (index < 0) raise('Out of bounds negative array index');
-    if (index > maxIndex) raise('Array index too large');
+    if (index > MAX_INDEX) raise('Array index too large');
     checkArray(index + 1);
     const out = ownArray(value, owned);
     tick(Math.max(0, index - length));

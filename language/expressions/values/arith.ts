@@ -103,12 +103,12 @@ export function split(text: string, separator: string): string[] {
   return parts;
 }
 
-const int64 = 2 ** 63;
+const INT64 = 2 ** 63;
 
 /** A double as a 64-bit integer, clamped, as C's conversion in jq does. */
 function toInteger(n: number): bigint {
-  if (n < -int64) return -(2n ** 63n);
-  if (n >= int64) return 2n ** 63n - 1n;
+  if (n < -INT64) return -(2n ** 63n);
+  if (n >= INT64) return 2n ** 63n - 1n;
   return BigInt(Math.trunc(n));
 }
 

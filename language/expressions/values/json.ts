@@ -9,7 +9,7 @@ import { sliceCodePoints, utf8Length } from './text.ts';
 const { rt } = runtime;
 
 // oxlint-disable-next-line no-control-regex -- control characters are what must be escaped
-const special = /["\\\u0000-\u001f\u007f]/;
+const SPECIAL = /["\\\u0000-\u001f\u007f]/;
 const short: Record<string, string> = {
   '"': '\\"',
   '\\': '\\\\',
@@ -23,7 +23,7 @@ const short: Record<string, string> = {
 /** A string as JSON text, with the escapes that jq chooses. */
 function quote(text: string): string {
   tickSize(text.length, SHIFT.scan);
-  if (!special.test(text)) return `"${text}"`;
+  if (!SPECIAL.test(text)) return `"${text}"`;
   tickSize(text.length, SHIFT.write);
   let out = '"';
   let from = 0;

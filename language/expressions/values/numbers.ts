@@ -24,16 +24,16 @@ export function formatNumber(n: number): string {
   return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
 }
 
-const numberPattern = /^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/;
-const nanPattern = /^[+-]?nan$/i;
-const infinityPattern = /^([+-]?)inf(?:inity)?$/i;
+const NUMBER_PATTERN = /^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/;
+const NAN_PATTERN = /^[+-]?nan$/i;
+const INFINITY_PATTERN = /^([+-]?)inf(?:inity)?$/i;
 
 /** Reads a number the way `tonumber` and the JSON reader do; undefined when it is none. */
 export function parseNumber(text: string): number | undefined {
   tickSize(text.length, SHIFT.scan);
-  if (numberPattern.test(text)) return Number(text);
-  if (nanPattern.test(text)) return NaN;
-  const infinity = infinityPattern.exec(text);
+  if (NUMBER_PATTERN.test(text)) return Number(text);
+  if (NAN_PATTERN.test(text)) return NaN;
+  const infinity = INFINITY_PATTERN.exec(text);
   if (infinity) return infinity[1] === '-' ? -Infinity : Infinity;
   return undefined;
 }

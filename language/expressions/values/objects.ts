@@ -7,7 +7,7 @@ import type { Json, JsonObject } from './json-types.ts';
  * Keys that every object inherits. Reading them must ignore the prototype; writing them by
  * assignment would reach the prototype's setter, or fail where prototypes are frozen.
  */
-const inherited: ReadonlySet<string> = new Set([
+const INHERITED: ReadonlySet<string> = new Set([
   '__proto__',
   '__defineGetter__',
   '__defineSetter__',
@@ -23,7 +23,7 @@ const inherited: ReadonlySet<string> = new Set([
 ]);
 
 export function isInherited(key: string): boolean {
-  return inherited.has(key);
+  return INHERITED.has(key);
 }
 
 /** The keys in the host's order. */
@@ -44,13 +44,13 @@ export function getKey(object: JsonObject, key: string): Json {
   const value = object[key];
   if (value === undefined || value === null) return null;
   if (typeof value !== 'object' && typeof value !== 'function') return value;
-  return inherited.has(key) && !Object.hasOwn(object, key) ? null : value;
+  return INHERITED.has(key) && !Object.hasOwn(object, key) ? null : value;
 }
 
 /** Sets a key of an object that this evaluation made. */
 export function putKey(object: JsonObject, key: string, value: Json): void {
   tickSize(key.length, SHIFT.memory);
-  if (inherited.has(key))
+  if (INHERITED.has(key))
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
   else object[key] = value;
 }

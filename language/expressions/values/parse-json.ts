@@ -54,8 +54,8 @@ function tooDeep(text: string): boolean {
 
 class Complaint extends Error {}
 
-const structure = new Set(['[', ']', '{', '}', ',', ':']);
-const blanks = new Set([' ', '\t', '\r', '\n']);
+const STRUCTURE = new Set(['[', ']', '{', '}', ',', ':']);
+const BLANKS = new Set([' ', '\t', '\r', '\n']);
 
 /** jq's push-down parser (jv_parse.c), one token at a time, so that its messages match jq's. */
 class Reader {
@@ -93,14 +93,14 @@ class Reader {
         }
         continue;
       }
-      if (char !== '"' && !structure.has(char) && !blanks.has(char)) {
+      if (char !== '"' && !STRUCTURE.has(char) && !BLANKS.has(char)) {
         this.token += char;
         continue;
       }
       this.literal('');
       this.done();
       if (char === '"') inString = true;
-      else if (structure.has(char)) this.structure(char);
+      else if (STRUCTURE.has(char)) this.structure(char);
       this.done();
     }
     if (inString) this.fail('Unfinished string', ' EOF at');

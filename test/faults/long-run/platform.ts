@@ -11,9 +11,9 @@ import { migrate } from '../../../db/migrate.ts';
 import { generateEncryptionKeys } from '../../../dev/data-dir.ts';
 import { spawnServer, type Exit } from '../../../dev/os-process.ts';
 import { choosePort } from '../../../dev/ports.ts';
-import { postgresStop, startPostgres, type EmbeddedPostgres } from '../../../dev/postgres.ts';
+import { POSTGRES_STOP, startPostgres, type EmbeddedPostgres } from '../../../dev/postgres.ts';
 import { createSupervisor, type Running } from '../../../dev/supervisor.ts';
-import { startTemporal, temporalStop, type EmbeddedTemporal } from '../../../dev/temporal.ts';
+import { startTemporal, TEMPORAL_STOP, type EmbeddedTemporal } from '../../../dev/temporal.ts';
 import { createDisk, type Disk } from './disk.ts';
 import { startLink, type Link } from './link.ts';
 import { APIS, COPIES, SERVERS, WORKERS, type Copy, type DiskName, type Role, type Server } from './plan.ts';
@@ -72,7 +72,7 @@ export async function startFaultyPlatform(options: {
   const run = (role: Role, start: (spawned: (pid: number) => Promise<void>) => Promise<Running>) =>
     supervisor.run({
       role,
-      stop: role === 'PostgreSQL' ? postgresStop : role === 'Temporal' ? temporalStop : drain,
+      stop: role === 'PostgreSQL' ? POSTGRES_STOP : role === 'Temporal' ? TEMPORAL_STOP : drain,
       logFile: join(folder, `${role}.log`),
       start: async (_attempt, spawned) => {
         const from = Date.now();
