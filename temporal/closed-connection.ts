@@ -1,6 +1,7 @@
 /** Ends calls on a connection that has been closed, instead of throwing from a timer. */
 import { InterceptingCall, Metadata, status, type Interceptor } from '@grpc/grpc-js';
 import { defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
+import { refuseUnreadable } from './unreadable-answers.ts';
 
 /**
  * The SDK repeats calls from a timer. If the connection was closed meanwhile, grpc-js throws there, which
@@ -15,9 +16,10 @@ const endWhenClosed: Interceptor = (options, nextCall) => {
   }
 };
 
-/** For every connection to Temporal: the SDK's own retries, and the mend above. */
+/** For every connection to Temporal: the SDK's own retries, and what its calls need besides. */
 export const CONNECTION_INTERCEPTORS: Interceptor[] = [
   makeGrpcRetryInterceptor(defaultGrpcRetryOptions()),
+  refuseUnreadable,
   endWhenClosed,
 ];
 

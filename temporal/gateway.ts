@@ -1,5 +1,6 @@
 /** Implements the Temporal port with the SDK's client, for api and worker. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import type { ServerEnv } from '../config/env.ts';
 import type { CheckContainerInput, CheckedContainer } from '../contracts/activities.ts';
@@ -40,6 +41,8 @@ export interface GatewayOptions {
 }
 
 const CALL_TIMEOUT_MS = 5_000;
+/** A call that ends by its deadline says why. */
+const OVERDUE_MS = 500;
 
 /** The gateway of a process with these settings. */
 export function gatewayOf(
@@ -152,10 +155,18 @@ async function checkContainer(
 
 /** One call with a time limit. Throws TemporalUnavailable if it may be repeated. */
 async function callServer<T>(client: Client, run: () => Promise<T>): Promise<T> {
+  const late = new AbortController();
+  // The SDK pauses before it repeats a call, past the call's deadline too.
+  const overdue = sleep(CALL_TIMEOUT_MS + OVERDUE_MS, null, { signal: late.signal, ref: false }).then(() => {
+    throw new TemporalUnavailable('Temporal has not served the call in time');
+  });
   try {
-    return await client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, run);
+    return await Promise.race([client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, run), overdue]);
   } catch (error) {
     throw isUnavailable(error) ? new TemporalUnavailable(String(error), { cause: error }) : error;
+  } finally {
+    overdue.catch(() => {});
+    late.abort();
   }
 }
 

@@ -21,13 +21,14 @@ export async function removeHistory(
   const newest = await call(() => newestOf(client, workflowId));
   if (newest === null) return 'none';
   if (newest.isRunning) return 'running';
-  const chain = [newest.runId];
+  const chain = new Set([newest.runId]);
   for (let runId = newest.runId; runId !== '';) {
     const after = runId;
     runId = await call(() => executionBefore(client, workflowId, after));
-    if (runId !== '') chain.push(runId);
+    if (chain.has(runId)) throw new Error(`Temporal names ${runId} as an execution before itself`);
+    if (runId !== '') chain.add(runId);
   }
-  for (const runId of chain.toReversed()) {
+  for (const runId of [...chain].toReversed()) {
     const workflowExecution = { workflowId, runId };
     await call(() =>
       unlessGone(null, () =>

@@ -17,6 +17,7 @@ import { createAuthority, pem, type Authority } from '../../support/certificates
 import { startMutualTls } from '../../support/mutual-tls.ts';
 import { until } from '../../support/platform.ts';
 import { testTemporal, type TestTemporal } from '../../support/servers.ts';
+import { passOn } from '../../support/tampered-temporal.ts';
 
 const logger = pino({ level: 'silent' });
 const UNAUTHENTICATED = 16;
@@ -51,18 +52,7 @@ async function startKeyed(accepted: { key: string; seen: string[] }): Promise<nu
       return;
     }
     const { authorization: _, ...passed } = headers;
-    const onward = upstream.request({ ...passed, ':scheme': 'http', ':authority': temporal.address });
-    let trailers = {};
-    onward.on('trailers', (found) => (trailers = found));
-    onward.on('response', (found, flags) => {
-      const isAll = (flags & 1) === 1;
-      stream.respond(found, isAll ? { endStream: true } : { waitForTrailers: true });
-      if (!isAll) onward.pipe(stream);
-    });
-    onward.on('error', () => stream.destroy());
-    stream.on('wantTrailers', () => stream.sendTrailers(trailers));
-    stream.on('close', () => onward.close());
-    stream.pipe(onward);
+    passOn(upstream, temporal.address, stream, passed);
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   closing.push(() => (upstream.destroy(), proxy.close()));
