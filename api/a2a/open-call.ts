@@ -37,7 +37,7 @@ export class OpenCall {
     this.opener = { ...opener, release: () => this.#release() };
     this.#load = load;
     this.#stream = stream;
-    this.#incoming = incomingBytes(opener.actor.id);
+    this.#incoming = incomingBytes(opener.actor.id, false);
     this.#leave = leave;
     onClosed(stream, () => {
       this.#isClosed = true;

@@ -70,8 +70,9 @@ export async function readRawBody(
     throw tooLarge(limitBytes);
   }
   const actor: Actor | undefined = ctx.state['actor'];
-  const caller = actor === undefined || actor === anonymous ? addressKey(ctx.ip) : actor.id;
-  const incoming = incomingBytes(caller);
+  const isAnonymous = actor === undefined || actor === anonymous;
+  const caller = isAnonymous ? addressKey(ctx.ip) : actor.id;
+  const incoming = incomingBytes(caller, isAnonymous);
   ctx.res.once('close', () => incoming.release());
   const chunks: Buffer[] = [];
   let size = 0;

@@ -1,7 +1,7 @@
 /** Writes entries of the audit log, in the transaction of what they are about (docs/audit.md). */
 import { Prepared } from '../../db/prepared.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { storableText } from '../storable.ts';
+import { storableJson, storableText } from '../storable.ts';
 
 export const OUTCOMES = ['done', 'refused', 'failed'] as const;
 export type AuditOutcome = (typeof OUTCOMES)[number];
@@ -141,8 +141,8 @@ function short(text: string | null): string | null {
 }
 
 function dataText(data: AuditData): string {
-  const text = storableText(JSON.stringify(data)).replaceAll(String.raw`\u0000`, '');
-  return text.length <= MAX_DATA ? text : JSON.stringify(truncated(data));
+  const text = storableJson(data);
+  return text.length <= MAX_DATA ? text : storableJson(truncated(data));
 }
 
 /** What decides who reads the entry stays. */

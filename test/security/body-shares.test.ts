@@ -49,3 +49,8 @@ test('one address holds at most 64 MiB', async () => {
 test('so do the addresses of one /64', async () => {
   expect(await refused((index) => `2001:db8:1:1::${(index + 2).toString(16)}`, 60)).toBeGreaterThan(20);
 });
+
+test('so do all addresses together, up to 256 MiB', async () => {
+  const network = (index: number): string => `2001:db8:2:${index.toString(16)}::1`;
+  expect(await refused(network, 160)).toBeGreaterThan(20);
+});

@@ -28,6 +28,13 @@ test.each([10, 181])('an action of %s letters and an emoji is received', async (
   expect(reply.status).toBeLessThan(300);
 });
 
+test('the audit log keeps texts that only look like escapes', async () => {
+  const owner = await app.as('builder');
+  const name = String.raw`a \u0000 \ud800 b`;
+  const reply = await owner.post('/workflows', { name, definition: { do: [{ a: { set: { b: 1 } } }] } });
+  expect([reply.status, reply.body.name]).toEqual([201, name]);
+});
+
 test.each([10, 199])('a workflow whose name has %s letters and an emoji is created', async (letters) => {
   const owner = await app.as('builder');
   const reply = await owner.post('/workflows', {

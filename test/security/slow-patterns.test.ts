@@ -38,6 +38,10 @@ const ATTACKS: [string, string][] = [
     `\${ ("\u0101" * ${4 * L}) | test("^[^" + ([range(300; 9300; 2)] | implode) + "]*x") | tostring }`,
   ],
   [
+    'many braces',
+    `\${ ${L} as $n | [range(20) | ("{" * 9900 + "\(.)")] | map(. as $p | try ("x" | test($p)) catch false) | length | tostring }`,
+  ],
+  [
     'many sets',
     `\${ ([range(4096; 4096 + ${L})] | implode) | test("^[" + ${JSON.stringify(
       SCRIPTS.map((name) => `\\p{${name}}\\P{^${name}}`).join(''),

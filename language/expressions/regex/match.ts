@@ -345,7 +345,9 @@ export class Matcher {
   private reference(index: number, at: number): number {
     const entry = this.program.references[index];
     const { points } = this;
-    for (const group of (entry?.groups ?? []).toReversed()) {
+    const groups = entry?.groups ?? [];
+    rt.regexStepsLeft -= groups.length >> 3;
+    for (const group of groups.toReversed()) {
       const [start, end] = [this.slots[group * 2] ?? -1, this.slots[group * 2 + 1] ?? -1];
       if (start < 0 || end < 0) continue;
       const size = end - start;

@@ -5,6 +5,9 @@ import { escapeSet, readEscape } from './parse-escape.ts';
 import type { Test } from './ast.ts';
 import type { PatternReader } from './reader.ts';
 
+/** Characters; those of POSIX have at most six. */
+const MAX_CLASS_NAME = 20;
+
 /** Ranges and sets of a bracket expression whose `[` has been taken. */
 export function parseClass(reader: PatternReader, ignoreCase: boolean): Test {
   const negated = reader.accept('^');
@@ -45,7 +48,7 @@ function readItem(reader: PatternReader): number | Test {
     const start = reader.at;
     reader.at += 2;
     const negated = reader.accept('^');
-    const name = reader.until(':');
+    const name = reader.until(':', MAX_CLASS_NAME);
     const test = name !== null && reader.accept(']') ? posixClass(name) : undefined;
     if (test) return negated ? not(test) : test;
     reader.at = start;

@@ -10,6 +10,8 @@ type Flags = Pick<RegexOptions, 'ignoreCase' | 'extended' | 'dotAll' | 'singleLi
 
 const MAX_NESTING = 100;
 const MAX_REPEAT = 100_000;
+/** Characters: two numbers of six digits, and a comma. */
+const MAX_INTERVAL = 13;
 
 export function parseRegex(pattern: string, options: RegexOptions): ParsedRegex {
   return new RegexParser(pattern).parse(options);
@@ -110,7 +112,7 @@ class RegexParser {
     const { reader } = this;
     const start = reader.at;
     reader.take();
-    const text = reader.until('}');
+    const text = reader.until('}', MAX_INTERVAL);
     const found = text === null ? null : /^(\d{1,6})(,(\d{1,6})?)?$/.exec(text);
     if (!found) {
       reader.at = start;

@@ -34,10 +34,13 @@ export class PatternReader {
     return true;
   }
 
-  /** Reads the text up to and including `end`; null if `end` is missing. */
-  until(end: string): string | null {
+  /**
+   * Reads the text up to and including `end`; null if `end` is missing, or not within `most` characters: where
+   * the text is read otherwise then, each of many openings would look through all that follows.
+   */
+  until(end: string, most = MAX_PATTERN_LENGTH): string | null {
     let text = '';
-    for (let i = this.at; i < this.points.length; i++) {
+    for (let i = this.at; i < Math.min(this.points.length, this.at + most + 1); i++) {
       const char = String.fromCodePoint(this.points[i] ?? 0);
       if (char === end) {
         this.at = i + 1;
