@@ -10,7 +10,6 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { gunzipSync } from 'node:zlib';
 
 /** Answers a call, or does not. */
 export type Answer = (stream: ServerHttp2Stream) => void;
@@ -19,8 +18,6 @@ export interface TamperedTemporal {
   address: string;
   /** Of each call to a method of the names that it is given, or of all calls; null: the server's own. */
   answer: ((method: string) => Answer | null) | null;
-  /** What becomes of the messages that the server answers. */
-  alter: ((method: string, message: Buffer) => Uint8Array) | null;
   /** How often each method was called. */
   calls: Map<string, number>;
   close(): Promise<void>;
@@ -37,24 +34,15 @@ export function passOn(
   authority: string,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  alter: (message: Buffer) => Uint8Array = (message) => message,
 ): void {
   const onward = upstream.request({ ...headers, ':scheme': 'http', ':authority': authority });
   let trailers = {};
-  const received: Buffer[] = [];
-  // Every call to Temporal has one answer.
-  const sendAll = (): void => {
-    const bytes = Buffer.concat(received);
-    const message = bytes.subarray(HEAD_BYTES);
-    if (bytes.length < HEAD_BYTES) stream.end(bytes);
-    else stream.end(framed(alter(bytes[0] === 1 ? gunzipSync(message) : message)));
-  };
   onward.on('trailers', (found) => (trailers = found));
   onward.on('response', (found, flags) => {
     if (stream.destroyed) return;
     const isAll = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     stream.respond(found, isAll ? { endStream: true } : { waitForTrailers: true });
-    if (!isAll) onward.on('data', (chunk: Buffer) => received.push(chunk)).on('end', sendAll);
+    if (!isAll) onward.pipe(stream);
   });
   onward.on('error', () => stream.destroy());
   stream.on('wantTrailers', () => stream.sendTrailers(trailers));
@@ -69,7 +57,6 @@ export async function startTamperedTemporal(target: string): Promise<TamperedTem
   const tampered: TamperedTemporal = {
     address: '',
     answer: null,
-    alter: null,
     calls: new Map(),
     close: async () => {
       upstream?.destroy();
@@ -96,8 +83,7 @@ export async function startTamperedTemporal(target: string): Promise<TamperedTem
       upstream = connect(`http://${target}`);
       upstream.on('error', () => {});
     }
-    const { alter } = tampered;
-    passOn(upstream, target, stream, headers, alter === null ? undefined : (bytes) => alter(method, bytes));
+    passOn(upstream, target, stream, headers);
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   // Safe: it listens on a port.
