@@ -15,7 +15,7 @@ export function storable<T>(value: T): T {
 /** The same as JSON. Values that need no change, as nearly all, are not copied. */
 export function storableJson(value: unknown): string {
   const text = JSON.stringify(value);
-  return UNSTORABLE.test(text) ? JSON.stringify(storable(value)) : text;
+  return UNSTORABLE.test(text) ? JSON.stringify(storable(JSON.parse(text))) : text;
 }
 
 /** How JSON shows NUL and lone surrogates; also texts that only look so. */

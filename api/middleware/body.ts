@@ -16,6 +16,8 @@ import { identifyAgain } from './identify-again.ts';
 import { incomingBytes } from './incoming-bytes.ts';
 
 export const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
+/** Endpoints with at most this limit are small: log-ins and what else has `MAX_AUTH_BODY_BYTES`. */
+const SMALL_LIMIT_BYTES = 64 * 1024;
 /**
  * Reads and discards this much of an oversized body, so that the client gets to read the response: a
  * connection that is closed with unread bytes is reset, and a proxy then answers 502.
@@ -72,7 +74,8 @@ export async function readRawBody(
   const actor: Actor | undefined = ctx.state['actor'];
   const isAnonymous = actor === undefined || actor === anonymous;
   const caller = isAnonymous ? addressKey(ctx.ip) : actor.id;
-  const incoming = incomingBytes(caller, isAnonymous);
+  // Log-ins, whose bodies are small, are not shut out by large bodies of others.
+  const incoming = incomingBytes(caller, isAnonymous && limitBytes > SMALL_LIMIT_BYTES);
   ctx.res.once('close', () => incoming.release());
   const chunks: Buffer[] = [];
   let size = 0;

@@ -7,7 +7,7 @@ import { AppError } from '../../domain/errors.ts';
 const MIB = 1024 * 1024;
 /** Four bodies of the largest limit, or 32 ordinary ones at their limit. */
 const MAX_BYTES = 64 * MIB;
-/** Of all clients without a log-in together: anybody can have many addresses. */
+/** Of all clients without a log-in together, but for small bodies: anybody can have many addresses. */
 const MAX_ANONYMOUS_BYTES = 4 * MAX_BYTES;
 
 const heldBytes = new Map<string, number>();
@@ -20,7 +20,10 @@ export interface IncomingBytes {
   release(): void;
 }
 
-/** @param caller a user's id, or the address of a client without a log-in, which is anonymous */
+/**
+ * @param caller a user's id, or the address of a client without a log-in
+ * @param isAnonymous counts with all others without a log-in
+ */
 export function incomingBytes(caller: string, isAnonymous: boolean): IncomingBytes {
   let added = 0;
   const change = (bytes: number): void => {

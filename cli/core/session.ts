@@ -180,7 +180,7 @@ const halfOfClient = (missing: 'CADENZA_CLIENT_ID' | 'CADENZA_CLIENT_SECRET'): C
 };
 
 /** As the host of a URL. */
-export const isLoopback = (hostname: string): boolean => /^(127\.|localhost$|\[::1\]$)/.test(hostname);
+export const isLoopback = (hostname: string): boolean => /^(127(\.\d+){3}|localhost|\[::1\])$/.test(hostname);
 
 /** An origin, perhaps with a path, without a slash at its end. Without a scheme, this machine is http. */
 export function serverUrl(text: string): string {

@@ -218,8 +218,8 @@ export const migrations = [
   { name: '202611300142-account-notices', class: Migration202611300142AccountNotices },
   { name: '202611300656-waiting-programs', class: Migration202611300656WaitingPrograms },
   { name: '202611300840-former-webhook-secrets', class: Migration202611300840FormerWebhookSecrets },
-  { name: '202611300910-run-room', class: Migration202611300910RunRoom },
   { name: '202611300850-groups-to-follow', class: Migration202611300850GroupsToFollow },
+  { name: '202611300910-run-room', class: Migration202611300910RunRoom },
   { name: '202611300940-failing-webhooks', class: Migration202611300940FailingWebhooks },
   { name: '202611300941-workflow-names', class: Migration202611300941WorkflowNames },
 ];

@@ -2,8 +2,10 @@
 import { v7 as uuidv7 } from 'uuid';
 
 import { SECOND_FACTOR_RULE, type ClaimMapping } from '../../contracts/identity.ts';
+import type { Role } from '../../contracts/roles.ts';
 import { arrayLiteral, escapeLike, type KeysetPage } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { settlePrograms } from '../auth/waiting-programs.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
 import type { IssuerAccess } from '../ports.ts';
 import type { Encryption } from '../secrets/encryption.ts';
@@ -160,12 +162,14 @@ export async function putIssuer(
 }
 
 /**
- * Its users stay, without its groups; sessions that it opened end. The groups of teams are locked.
+ * Its users stay, without its groups; sessions that it opened end, and a second factor that it has asked for
+ * counts no more for their programs. The groups of teams are locked.
  * @returns how many roles in teams its groups gave, and to whom
  */
 export async function deleteIssuer(
   em: EntityManager,
   { id, name }: Issuer,
+  secondFactorRoles: readonly Role[],
 ): Promise<{ count: number; followed: FollowedTeams }> {
   const given = await removeGroupsOfIssuer(em, name);
   await em.execute(
@@ -174,7 +178,16 @@ export async function deleteIssuer(
       where exists (select 1 from user_identity i where i.user_id = u.id and i.issuer_id = ?)`,
     [`${escapeLike(name)}:%`, id],
   );
+  const counted = await em.execute<{ user_id: string }[]>(
+    'select user_id from user_identity where issuer_id = ? and second_factor',
+    [id],
+  );
   await em.execute('delete from identity_issuer where id = ?', [id]);
+  await settlePrograms(
+    em,
+    counted.map(({ user_id: user }) => user),
+    secondFactorRoles,
+  );
   return given;
 }
 

@@ -5,6 +5,7 @@ import { MarketplaceItem, type ItemKind, type RequiredAgent } from '../../db/ent
 import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { hasTeamRole } from '../auth/ownership.ts';
 import { conflict, forbidden } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { readSecrets } from '../secrets/service.ts';
@@ -31,7 +32,8 @@ export interface Submission {
 
 /**
  * What must not be in the item: the actor's secrets, and those of the team that owns what is published. Of a
- * team that the actor is not in, a refusal would tell what its secrets are.
+ * team in which the actor may not
+ * publish, a refusal would tell what its secrets are.
  */
 async function secretsFor(
   em: EntityManager,
@@ -44,8 +46,8 @@ async function secretsFor(
     [ref_id],
   );
   const team = object?.team_id ?? null;
-  const isMember = team !== null && (isAdmin(actor) || actor.teams?.some(({ id }) => id === team) === true);
-  const holders = isMember ? [actor.id, team] : [actor.id];
+  const mayPublish = team !== null && (isAdmin(actor) || hasTeamRole(actor, team, 'builder'));
+  const holders = mayPublish ? [actor.id, team] : [actor.id];
   const secrets = await Promise.all(holders.map((holder) => readSecrets(em, encryption, holder)));
   return ownSecrets(secrets.flat());
 }

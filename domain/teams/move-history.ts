@@ -76,6 +76,12 @@ async function moveRuns(em: EntityManager, workflowId: string, ids: readonly str
     [arrayLiteral(ids), workflowId],
   );
   if (moved.length === 0) return;
+  // Until the commit no run of the new team starts: its count would not see these.
+  await em.execute(
+    `select pg_advisory_xact_lock(hashtextextended('run ' || team_id, 0))
+       from workflow where id = ? and team_id is not null`,
+    [workflowId],
+  );
   const runs = arrayLiteral(moved.map(({ id }) => id));
   for (const [table, run] of [
     ['run', 'id'],

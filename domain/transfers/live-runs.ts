@@ -12,6 +12,8 @@ export async function handOverLiveRuns(
   em: EntityManager,
   { from, to }: { from: string; to: string },
 ): Promise<number> {
+  // Before what starts of the new owner take under it: `forget_run_room` deletes their room.
+  await em.execute(`select pg_advisory_xact_lock(hashtextextended('run ' || ?::uuid, 0))`, [to]);
   await freeRunKeys(em, from, to);
   const moved = await em.execute<{ id: string }[]>(
     `update run r set owner_id = ? where r.owner_id = ? and ${isLive('r')} returning r.id`,

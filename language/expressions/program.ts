@@ -47,6 +47,7 @@ function run<T>(source: string, env: Environment | undefined, body: (allowance: 
   rt.limits = limits;
   startSteps(limits.steps, env?.isOverdue);
   rt.regexStepsLeft = limits.regexSteps;
+  rt.regexWorkLeft = limits.regexSteps;
   rt.recursion = 0;
   rt.at = 0;
   rt.countsSizes = env?.countsSizes ?? true;

@@ -48,6 +48,8 @@ export interface Runtime {
   /** Whether the evaluation has taken too long. */
   isOverdue: (() => boolean) | undefined;
   regexStepsLeft: number;
+  /** What the matcher's steps do not count. Not metered: runs replay with the steps that they had. */
+  regexWorkLeft: number;
   recursion: number;
   /** Offset in the source of the operation that runs, for the place of an error. */
   at: number;
@@ -65,6 +67,7 @@ const rt: Runtime = {
   stepsKept: 0,
   isOverdue: undefined,
   regexStepsLeft: Infinity,
+  regexWorkLeft: Infinity,
   recursion: 0,
   at: 0,
   countsSizes: true,

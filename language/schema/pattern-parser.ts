@@ -135,7 +135,11 @@ class PatternParser {
     this.#take('?');
     const [least, most] = bounds(quantifier);
     return (out) => {
-      for (let i = 0; i < least; i++) atom(out);
+      // An atom without instructions adds none, however often it is repeated.
+      for (let i = 0, before = -1; i < least && out.length !== before; i++) {
+        before = out.length;
+        atom(out);
+      }
       if (most === Number.POSITIVE_INFINITY) {
         const loop = out.length;
         const split: Instruction = { op: 'split', to: [loop + 1] };

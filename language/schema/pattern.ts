@@ -25,12 +25,21 @@ export interface Pattern {
 export const MAX_PATTERNS_SIZE = 100_000;
 /** Some 50 bytes for each instruction. */
 const patterns = new Cache<Pattern>(500, 4 * MAX_PATTERNS_SIZE);
+/** Why patterns cannot be used: to find it out may take as long as to compile a large one. */
+const refusals = new Cache<UnsupportedPattern>(500, 500);
 
 /** @throws UnsupportedPattern, SyntaxError */
 export function compilePattern(source: string): Pattern {
+  const refusal = refusals.get(source);
+  if (refusal) throw refusal;
   let pattern = patterns.get(source);
   if (!pattern) {
-    pattern = build(source);
+    try {
+      pattern = build(source);
+    } catch (error) {
+      if (error instanceof UnsupportedPattern) refusals.set(source, error, 1);
+      throw error;
+    }
     patterns.set(source, pattern, pattern.size);
   }
   return pattern;
@@ -50,16 +59,22 @@ const PLAIN = new RegExp(
 
 function build(source: string): Pattern {
   const native = new RegExp(source, 'u');
-  const { program, size } = parsePattern(source);
-  if (PLAIN.test(source)) {
-    return {
-      size: 0,
-      test: (text, budget) => {
-        budget.spend(text.length >> 3);
-        return native.test(text);
-      },
-    };
-  }
+  // Also of a plain one, to refuse the same patterns.
+  const parsed = parsePattern(source);
+  return PLAIN.test(source) ? plain(native) : followed(parsed);
+}
+
+function plain(native: RegExp): Pattern {
+  return {
+    size: 0,
+    test: (text, budget) => {
+      budget.spend(text.length >> 3);
+      return native.test(text);
+    },
+  };
+}
+
+function followed({ program, size }: ReturnType<typeof parsePattern>): Pattern {
   return {
     size,
     test: (text, budget) => {

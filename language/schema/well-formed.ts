@@ -208,10 +208,10 @@ class SchemaCheck {
     if (typeof content !== 'string') return this.#error(place, 'a pattern must be text');
     if (content.length > MAX_PATTERN_LENGTH)
       return this.#error(place, `a pattern may have at most ${MAX_PATTERN_LENGTH} characters`);
+    if (this.#patterns.has(content) || this.problems.length >= MAX_PROBLEMS) return;
+    this.#patterns.add(content);
     const problem = patternProblem(content);
     if (problem !== null) return this.#error(place, `${quote(content)}: ${problem}`);
-    if (this.#patterns.has(content)) return;
-    this.#patterns.add(content);
     this.#patternsSize += compilePattern(content).size;
     if (this.#patternsSize > MAX_PATTERNS_SIZE)
       this.#error(place, `${quote(content)}: the patterns of the schema repeat too much together`);

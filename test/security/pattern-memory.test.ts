@@ -3,7 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import { patternProblem } from '../../language/schema/pattern.ts';
+import { jsonSchemaProblems } from '../../language/schema/well-formed.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
+import { threadClock } from '../support/machine.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -28,6 +31,24 @@ test('a viewer who validates a definition makes the API keep no hundreds of MB',
   expect((await viewer.post('/workflows/validate', { definition })).status).toBe(200);
   const megabytes = Math.round((process.memoryUsage().heapUsed - before) / 1e6);
   expect(megabytes).toBeLessThan(100);
+});
+
+test.each([
+  ['that repeat nothing', '(?:(?:(?:){9999}){9999}){9999}', true],
+  ['that are refused, many times', '(a{9999}){3}', false],
+])('patterns %s are checked in a moment', (_name, repeated, fits) => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 5_000 }, (_, index) => [`p${index}`, { type: 'string', pattern: repeated }]),
+  );
+  const spent = threadClock();
+  expect(jsonSchemaProblems({ type: 'object', properties }).length === 0).toBe(fits);
+  expect(spent()).toBeLessThan(1_000);
+});
+
+test('patterns that the engine matches are kept without their programs', () => {
+  const before = process.memoryUsage().heapUsed;
+  for (let index = 0; index < 200; index += 1) expect(patternProblem(`^${index}a{9999}`)).toBeNull();
+  expect((process.memoryUsage().heapUsed - before) / 1e6).toBeLessThan(60);
 });
 
 test('twelve patterns do not end a process with 2 GB of heap', () => {

@@ -31,6 +31,7 @@ const SCRIPTS = [
   'Hira',
 ];
 const ATTACKS: [string, string][] = [
+  ['nothing, often', '${ "x" | test("(?:){100000}{100000}{100000}") | tostring }'],
   ['a back reference', `\${ ("a" * ${L}) + "b" + ("a" * ${2 * L}) | test("^(a*b).*?\\\\1c") | tostring }`],
   ['a class', `\${ ("\u0101" * ${4 * L}) | test("^[^" + ("\u0100" * 9900) + "]*x") | tostring }`],
   [

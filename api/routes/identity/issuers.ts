@@ -56,7 +56,7 @@ export function issuerEndpoints(
     ...readEndpoints(deps),
     createEndpoint(deps),
     updateEndpoint(deps),
-    deleteEndpoint(),
+    deleteEndpoint(deps),
   ];
 }
 
@@ -229,7 +229,7 @@ function updateEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
   });
 }
 
-function deleteEndpoint(): Endpoint {
+function deleteEndpoint({ env }: Pick<AppDeps, 'env'>): Endpoint {
   return endpoint({
     method: 'DELETE',
     path: '/identity-issuers/{id}',
@@ -248,7 +248,7 @@ function deleteEndpoint(): Endpoint {
       checkPerson(claimsOf(c.ctx));
       checkIfMatch(c.ctx, tagOf(issuer));
       checkOwn(issuer);
-      const { count, followed } = await deleteIssuer(c.em, issuer);
+      const { count, followed } = await deleteIssuer(c.em, issuer, env.SECOND_FACTOR_ROLES);
       c.audit.note({ data: { team_groups: count } });
       await auditFollowed(c.em, originOf(c.ctx), followed, { issuer: issuer.name });
       return { status: 204 };

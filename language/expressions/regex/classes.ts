@@ -3,13 +3,13 @@ import { RegexError } from './error.ts';
 import type { Test } from './ast.ts';
 
 /** Tests one code point by one of the host's Unicode properties; bounded, as it sees one character. */
-function property(pattern: RegExp): Test {
+function property(pattern: RegExp, most = 4096): Test {
   const known = new Map<number, boolean>();
   return (point) => {
     let result = known.get(point);
     if (result === undefined) {
       result = pattern.test(String.fromCodePoint(point));
-      if (known.size < 4096) known.set(point, result);
+      if (known.size < most) known.set(point, result);
     }
     return result;
   };
@@ -114,7 +114,8 @@ export function unicodeProperty(name: string): Test {
       const spelled = plain.charAt(0).toUpperCase() + plain.slice(1);
       for (const candidate of [plain, spelled, `Script=${plain}`, `Script=${spelled}`]) {
         try {
-          test = property(new RegExp(`^\\p{${candidate}}$`, 'u'));
+          // Those that are not kept remember little: a class may have a thousand of them.
+          test = property(new RegExp(`^\\p{${candidate}}$`, 'u'), properties.size < 200 ? 4096 : 64);
           break;
         } catch {
           // Not a property of this spelling.

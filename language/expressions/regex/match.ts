@@ -29,6 +29,11 @@ const MATCHED = -1;
 const MAX_STACK = 4_000_000;
 const MAX_CALLS = 2_000;
 
+/** What a step does besides: comparing texts, and asking classes of many parts. */
+function work(units: number): void {
+  if (units > 0 && (rt.regexWorkLeft -= units) < 0) exceed('regexSteps');
+}
+
 function outOfSteps(left: number): never {
   rt.regexStepsLeft = left;
   exceed('regexSteps');
@@ -48,8 +53,6 @@ export class Matcher {
   private pc = 0;
   private at = 0;
   private ret: Return | null = null;
-  /** Of sets that lazy loops have tried, to be taken from the steps. */
-  private lazyCosts = 0;
 
   constructor(program: RegexProgram, points: readonly number[], longest: boolean, notEmpty: boolean) {
     this.program = program;
@@ -66,7 +69,7 @@ export class Matcher {
     this.best = null;
     const last = isAnchored ? 0 : this.points.length;
     // A failed run goes back to where it began, so the next one finds all of this as it was.
-    rt.regexStepsLeft -= this.slots.length >> 6;
+    work(this.slots.length >> 6);
     this.slots.fill(-1);
     this.stack.length = 0;
     this.returns.length = 0;
@@ -141,7 +144,7 @@ export class Matcher {
           pc++;
           break;
         case op.set:
-          steps -= costs[operand] ?? 0;
+          work(costs[operand] ?? 0);
           ok = at < points.length && (sets[operand]?.(points[at] ?? 0) ?? false);
           at++;
           pc++;
@@ -149,8 +152,9 @@ export class Matcher {
         case op.repeat: {
           const end = this.repeat(i, at, ret);
           ok = end >= 0;
-          const cost = costs[operand] ?? 0;
-          steps -= (((ok ? end : ~end) - at) * (1 + cost) + cost) >> 2;
+          const taken = (ok ? end : ~end) - at;
+          steps -= taken >> 2;
+          work((costs[operand] ?? 0) * (taken + 1));
           at = end;
           pc += 2;
           break;
@@ -174,10 +178,7 @@ export class Matcher {
           ({ pc, at, ret } = this);
       }
       if (ok) continue;
-      const isLeft = this.backtrack(base);
-      steps -= this.lazyCosts;
-      this.lazyCosts = 0;
-      if (!isLeft) {
+      if (!this.backtrack(base)) {
         rt.regexStepsLeft = steps;
         return -1;
       }
@@ -266,7 +267,7 @@ export class Matcher {
     if (this.notEmpty && end === start) return false;
     if (!this.longest) return true;
     if (this.best === null || end - start > (this.best[1] ?? 0) - (this.best[0] ?? 0)) {
-      rt.regexStepsLeft -= this.slots.length >> 6;
+      work(this.slots.length >> 6);
       this.best = this.slots.slice();
       this.best[1] = end;
     }
@@ -302,7 +303,7 @@ export class Matcher {
         continue;
       }
       const set = code[first * 4 + 1] ?? 0;
-      this.lazyCosts += costs[set] ?? 0;
+      work(costs[set] ?? 0);
       if (sets[set]?.(points[second] ?? 0)) {
         if (second + 1 < third) this.push(TAKE_MORE, first, second + 1, third, ret);
         return this.goOn(first + 2, second + 1, ret);
@@ -346,7 +347,7 @@ export class Matcher {
     const entry = this.program.references[index];
     const { points } = this;
     const groups = entry?.groups ?? [];
-    rt.regexStepsLeft -= groups.length >> 3;
+    work(groups.length >> 3);
     for (const group of groups.toReversed()) {
       const [start, end] = [this.slots[group * 2] ?? -1, this.slots[group * 2 + 1] ?? -1];
       if (start < 0 || end < 0) continue;
@@ -357,7 +358,8 @@ export class Matcher {
         const [known, found] = [points[start + compared] ?? 0, points[at + compared] ?? 0];
         same = known === found || (entry?.fold === true && fold(known) === fold(found));
       }
-      rt.regexStepsLeft -= same ? size : compared >> 3;
+      if (same) rt.regexStepsLeft -= size;
+      else work(compared >> 3);
       return same ? at + size : -1;
     }
     return -1;

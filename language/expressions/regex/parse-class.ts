@@ -75,7 +75,8 @@ function combine(ranges: [number, number][], sets: Test[], ignoreCase: boolean):
   const test: Test = ignoreCase
     ? (point) => plain(point) || plain(fold(point)) || plain(unfold(point))
     : plain;
-  return ofParts(test, different.length);
+  // Not the different ones: which are the same depends on what the process has read before.
+  return ofParts(test, sets.length);
 }
 
 /** @returns first and last points in turns, in ascending order and without overlaps */

@@ -177,7 +177,11 @@ class Emitter {
       return;
     }
     const atomic = mode === 'possessive' ? this.emit(op.atomic) : -1;
-    for (let i = 0; i < min; i++) this.node(body);
+    for (let i = 0, before = -1; i < min && this.here !== before; i++) {
+      // A body without instructions adds none, however often it is repeated.
+      before = this.here;
+      this.node(body);
+    }
     const lazy = mode === 'lazy';
     if (max === Infinity) {
       const slot = this.slots++;

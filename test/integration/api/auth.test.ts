@@ -255,6 +255,7 @@ test('a machine client logs in by form, Basic or JSON, and loses access when it 
     {
       id,
       client_id: id,
+      awaits_second_factor: false,
       name: 'build server',
       scopes: null,
       created_at: expect.any(String),

@@ -16,6 +16,7 @@ import { AuditEntryDialog } from './audit-entry.tsx';
 import { actionText, filterOf, NO_FILTER, type AuditFilter } from './audit-filter.ts';
 import { AuditFilters } from './audit-filters.tsx';
 import { words } from './audit-words.ts';
+import css from './settings.module.css';
 import { words as settingsWords } from './words.ts';
 
 export function Audit() {
@@ -80,7 +81,11 @@ function whatIn({ action, outcome, object }: AuditEntry) {
 
 const columns = (open: (entry: AuditEntry) => void): Column<AuditEntry>[] => [
   { title: words.when, cell: ({ at }) => <When at={at} /> },
-  { title: words.who, cell: ({ actor }) => actor?.username ?? actor?.id ?? '–' },
+  {
+    title: words.who,
+    // Of an erased account it is long.
+    cell: ({ actor }) => <span class={css['name']}>{actor?.username ?? actor?.id ?? '–'}</span>,
+  },
   { title: words.what, cell: whatIn, wrap: true },
   { title: words.outcome, cell: ({ outcome }) => words.outcomes[outcome], minor: true },
   {
