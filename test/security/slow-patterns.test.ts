@@ -40,7 +40,7 @@ const ATTACKS: [string, string][] = [
   ],
   [
     'many braces',
-    `\${ ${L} as $n | [range(20) | ("{" * 9900 + "\(.)")] | map(. as $p | try ("x" | test($p)) catch false) | length | tostring }`,
+    `\${ [range(20) | "{" * 9900 + "\\(.)"] | map(. as $p | try ("x" | test($p)) catch 0) | tostring }`,
   ],
   [
     'many sets',

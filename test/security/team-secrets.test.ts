@@ -1,4 +1,4 @@
-/** The marketplace refuses values of secrets of the publisher, and of the team that owns what is published. */
+/** The marketplace refuses values of secrets of the publisher, and of the team that owns the object. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { startTestApp, type Client, type TestApp } from '../support/app.ts';

@@ -209,8 +209,8 @@ export class Matcher {
   }
 
   /**
-   * Runs an instruction that is seldom, or takes no character by itself. Sets `pc`, `at` and `ret` to where it continues;
-   * `pc` is `MATCHED` at the end.
+   * Runs an instruction that is seldom, or takes no character by itself. Sets `pc`, `at` and `ret` to where
+   * it continues; `pc` is `MATCHED` at the end.
    * @returns false if it fails
    */
   private control(i: number, at: number, ret: Return | null, nesting: number, stopAt: number): boolean {

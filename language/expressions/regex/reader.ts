@@ -35,12 +35,13 @@ export class PatternReader {
   }
 
   /**
-   * Reads the text up to and including `end`; null if `end` is missing, or not within `most` characters: where
-   * the text is read otherwise then, each of many openings would look through all that follows.
+   * Reads the text up to and including `end`; null if `end` is missing, or not within `most` characters:
+   * where the text is read otherwise then, each of many openings would look through all that follows.
    */
   until(end: string, most = MAX_PATTERN_LENGTH): string | null {
     let text = '';
-    for (let i = this.at; i < Math.min(this.points.length, this.at + most + 1); i++) {
+    const last = Math.min(this.points.length, this.at + most + 1);
+    for (let i = this.at; i < last; i++) {
       const char = String.fromCodePoint(this.points[i] ?? 0);
       if (char === end) {
         this.at = i + 1;

@@ -41,6 +41,8 @@ test('we refuse what the SDK refuses', () => {
   expect(sdkAccepts(correctForSdk())).toBe(true);
   const lenient = mistakes.filter(({ change, title }) => {
     if (title.includes('catch.then')) return false;
+    // Attributes of extensions, which CloudEvents allow, the SDK refuses all.
+    if (title.includes('nearly one of CloudEvents')) return false;
     const definition = correctForSdk();
     change(definition);
     const ours = validateDefinition(definition);

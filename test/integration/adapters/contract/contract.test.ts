@@ -2,6 +2,7 @@
  * What every adapter does, whatever its kind (CONTRIBUTING.md, "Add an agent kind"). A kind joins by its
  * entry in `kinds.ts`.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { AGENT_KINDS } from '../../../../contracts/agent-kinds/index.ts';
 import { createAdapters, createEgressPolicy } from '../../../../adapters/index.ts';
@@ -87,6 +88,8 @@ describe.each(KINDS)('$kind', ({ lacks = {}, start }) => {
       async () => counterpart.calls.length,
       (calls) => calls === 2,
     );
+    // A task of A2A can be cancelled only when the caller has read its id.
+    await sleep(500);
     controller.abort(new Error('run cancelled'));
     await expect(cancelled).rejects.toThrow('run cancelled');
     await until(
