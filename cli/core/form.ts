@@ -84,7 +84,7 @@ function refuseUnknown(pair: string, schema: Schema, what: string): void {
   let inner: Schema | undefined = schema;
   const path = pathIn(pair.slice(0, at), schema);
   for (const [index, name] of path.entries()) {
-    const known: string[] = inner === undefined ? [] : namesIn(inner);
+    const known: string[] = inner === undefined ? [] : fieldNames(inner);
     if (known.length === 0) return;
     if (!known.includes(name))
       throw usageError(
@@ -112,7 +112,7 @@ const OTHER_FIELDS = [
 ];
 
 /** All names that an object may have; empty if it may have others. */
-function namesIn(schema: Schema): string[] {
+function fieldNames(schema: Schema): string[] {
   const { properties, additionalProperties: others } = schema;
   const isClosed = others === false && schema['patternProperties'] === undefined;
   const hasOthers = OTHER_FIELDS.some((keyword) => schema[keyword] !== undefined);

@@ -99,12 +99,17 @@ export async function checkQuota(
   refuseAbove(Number(counts.of_platform ?? 0), { quota, scope: 'platform', ...platform, own: false });
 }
 
+/** Until the transaction ends no run of the user or team starts; the lock of `hold_run_quota`. */
+export async function holdLiveRuns(em: EntityManager, holderId: string): Promise<void> {
+  await em.execute(`select pg_advisory_xact_lock(hashtextextended('run ' || ?::uuid, 0))`, [holderId]);
+}
+
 /**
  * Call after live runs were handed over to the user: until the commit no run of theirs starts, as in
  * `hold_run_quota`. @throws AppError (409)
  */
 export async function checkLiveRuns(em: EntityManager, limits: QuotaEnv, userId: string): Promise<void> {
-  await em.execute(`select pg_advisory_xact_lock(hashtextextended('run ' || ?::uuid, 0))`, [userId]);
+  await holdLiveRuns(em, userId);
   // What connections have room for is not counted yet.
   await em.execute('delete from live_run_room where holder_id = ?', [userId]);
   const [row] = await em.execute<{ own: string | null; used: string }[]>(

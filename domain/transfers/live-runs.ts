@@ -4,6 +4,7 @@
 import { LIVE_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
+import { holdLiveRuns } from '../quotas/check.ts';
 
 const isLive = (run: string): string => isOneOf(`${run}.status`, LIVE_STATUSES);
 
@@ -13,7 +14,7 @@ export async function handOverLiveRuns(
   { from, to }: { from: string; to: string },
 ): Promise<number> {
   // Before what starts of the new owner take under it: `forget_run_room` deletes their room.
-  await em.execute(`select pg_advisory_xact_lock(hashtextextended('run ' || ?::uuid, 0))`, [to]);
+  await holdLiveRuns(em, to);
   await freeRunKeys(em, from, to);
   const moved = await em.execute<{ id: string }[]>(
     `update run r set owner_id = ? where r.owner_id = ? and ${isLive('r')} returning r.id`,
