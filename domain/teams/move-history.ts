@@ -4,6 +4,7 @@
  */
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
+import { holdLiveRuns } from '../quotas/check.ts';
 
 /** Runs of the workflow in one transaction, besides their children. */
 const BATCH = 500;
@@ -63,25 +64,22 @@ async function moveBatch(em: EntityManager, workflowId: string): Promise<boolean
  * With their children: those whose own workflow has no team have that of their parent.
  */
 async function moveRuns(em: EntityManager, workflowId: string, ids: readonly string[]): Promise<void> {
-  const moved = await em.execute<{ id: string }[]>(
+  const moved = await em.execute<{ id: string; team_id: string | null }[]>(
     `with recursive moved as (
        select unnest(?::uuid[]) as id
        union
        select c.id from moved m join run c on c.parent_run_id = m.id
               left join workflow w on w.id = c.workflow_id
         where w.team_id is null)
-     select r.id from run r, workflow w
+     select r.id, w.team_id from run r, workflow w
       where w.id = ? and r.id in (select id from moved) and r.team_id is distinct from w.team_id
       order by r.id desc for no key update of r`,
     [arrayLiteral(ids), workflowId],
   );
-  if (moved.length === 0) return;
+  const [first] = moved;
+  if (first === undefined) return;
   // Until the commit no run of the new team starts: its count would not see these.
-  await em.execute(
-    `select pg_advisory_xact_lock(hashtextextended('run ' || team_id, 0))
-       from workflow where id = ? and team_id is not null`,
-    [workflowId],
-  );
+  if (first.team_id !== null) await holdLiveRuns(em, first.team_id);
   const runs = arrayLiteral(moved.map(({ id }) => id));
   for (const [table, run] of [
     ['run', 'id'],

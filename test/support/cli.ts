@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from '@jest/globals';
+import type { TestApp } from './app.ts';
 import { runFolder } from './run-folder.ts';
 
 const folders: string[] = [];
@@ -39,6 +40,14 @@ export interface CliUser {
   configFile: string;
   start(args: readonly string[], options?: CliOptions): RunningCli;
   run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
+}
+
+/** A user of the command line who is the app's user of this role. */
+export async function cliAs(
+  { url, user }: Pick<TestApp, 'url' | 'user'>,
+  role: Parameters<TestApp['user']>[0],
+): Promise<CliUser> {
+  return cliUser({ CADENZA_URL: url, CADENZA_TOKEN: (await user(role)).token });
 }
 
 export function cliUser(env: Record<string, string> = {}): CliUser {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
-import { cliUser, type CliUser } from '../../support/cli.ts';
+import { cliAs, type CliUser, cliUser } from '../../support/cli.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
 import { until } from '../../support/platform.ts';
 
@@ -23,8 +23,8 @@ let admin: CliUser;
 beforeAll(async () => {
   app = await startTestApp();
   builder = await app.as('builder');
-  cli = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('builder')).token });
-  admin = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('admin')).token });
+  cli = await cliAs(app, 'builder');
+  admin = await cliAs(app, 'admin');
 });
 afterAll(async () => {
   await app.close();

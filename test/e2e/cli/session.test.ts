@@ -7,7 +7,7 @@ import { Secret, TOTP } from 'otpauth';
 
 import { limitSessions } from '../../../domain/auth/second-factor.ts';
 import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
-import { cliOnTerminal, cliUser, noTerminal, type CliUser } from '../../support/cli.ts';
+import { cliAs, cliOnTerminal, cliUser, type CliUser, noTerminal } from '../../support/cli.ts';
 import { testUnless } from '../../support/outside.ts';
 import { until } from '../../support/platform.ts';
 
@@ -146,7 +146,7 @@ test('an admin lists the sessions of a user, and ends one or all', async () => {
   for (let count = 0; count < 3; count++)
     tokens.push((await app.anonymous.post('/auth/token', { username: 'kay', password })).body.access_token);
   const [first, second, third] = tokens.map((token: string) => createClient(app.url, token));
-  const admin = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('admin')).token });
+  const admin = await cliAs(app, 'admin');
   const sessions = (...args: string[]) => admin.run(['session', ...args]);
 
   const list = (await sessions('list', '--user', 'kay')).json();
@@ -174,7 +174,7 @@ test('an admin lists the sessions of a user, and ends one or all', async () => {
   expect((await third?.get('/users/me'))?.status).toBe(401);
   expect((await sessions('list', '--user', 'kay')).json()).toEqual([]);
   // Who is no admin may not.
-  const asBuilder = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('builder')).token });
+  const asBuilder = await cliAs(app, 'builder');
   const refused = await asBuilder.run(['session', 'list', '--user', list[0].id]);
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('admin')]);
 });
@@ -363,7 +363,7 @@ test('api reaches any endpoint: bodies, pages with a bound, text, refusals', asy
 test('tables of tokens, machine clients and sessions say what waits for a second factor', async () => {
   const user = await app.createUser({ username: 'ivy', roles: ['builder'] });
   const own = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: user.token });
-  const admin = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('admin')).token });
+  const admin = await cliAs(app, 'admin');
   expect((await own.run(['token', 'create', 'script', '--scope', 'runs:read'])).exitCode).toBe(0);
   expect((await own.run(['client', 'create', 'nightly'])).exitCode).toBe(0);
   const lists = () =>

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
-import { cliUser, type CliUser } from '../../support/cli.ts';
+import { cliAs, type CliUser } from '../../support/cli.ts';
 
 let app: TestApp;
 let builder: Client;
@@ -12,8 +12,8 @@ let admin: CliUser;
 beforeAll(async () => {
   app = await startTestApp();
   builder = await app.as('builder');
-  cli = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('builder')).token });
-  admin = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('admin')).token });
+  cli = await cliAs(app, 'builder');
+  admin = await cliAs(app, 'admin');
 });
 afterAll(async () => app.close());
 
