@@ -1,5 +1,5 @@
 /** Receivers that do not answer hold only a part of a worker's slots; other deliveries go on. */
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import type { Client } from '../support/app.ts';
 import { startServer, type TestServer } from '../support/http-server.ts';
@@ -13,18 +13,34 @@ const SLOTS = 40;
 let platform: TestPlatform;
 let slow: TestServer;
 let fast: TestServer;
-/** Requests that the slow server holds. */
+/** Requests that the slow server holds, without those that the worker has given up. */
 const held: (() => void)[] = [];
+/** As many as it has held at one time. */
+let mostHeld = 0;
+let releasing: NodeJS.Timeout | undefined;
 
 beforeAll(async () => {
   platform = await startTestPlatform({ worker: false });
   slow = await startServer(async (_request, response) => {
-    await new Promise<void>((resolve) => held.push(resolve));
+    await new Promise<void>((resolve) => {
+      mostHeld = Math.max(mostHeld, held.push(resolve));
+      response.once('close', () => {
+        if (held.includes(resolve)) held.splice(held.indexOf(resolve), 1);
+        resolve();
+      });
+    });
     response.writeHead(200).end();
   });
   fast = await startServer((_request, response) => void response.writeHead(200).end());
 });
-afterEach(() => platform.stopWorker());
+beforeEach(() => {
+  mostHeld = 0;
+  slow.seen.splice(0);
+});
+afterEach(async () => {
+  await platform.stopWorker();
+  clearInterval(releasing);
+});
 afterAll(async () => {
   await platform.close();
   await slow.close();
@@ -50,22 +66,18 @@ async function expectDelivered(client: Client, ids: readonly string[]): Promise<
     );
 }
 
-/** Until all have arrived that may wait together. @returns lets them, and all that follow, be answered */
-async function untilFull(): Promise<() => Promise<void>> {
+/** Until all have arrived that may wait together. */
+async function untilFull(): Promise<void> {
   await platform.startWorker({ maxActivities: SLOTS });
   await until(
     async () => held.length,
     (count) => count >= MAX_TOGETHER,
   );
-  return async () => {
-    const release = setInterval(() => held.splice(0).forEach((answer) => answer()), 20);
-    await until(
-      async () => slow.seen.length,
-      (count) => count === 50,
-    );
-    clearInterval(release);
-    held.splice(0).forEach((answer) => answer());
-  };
+}
+
+/** What is held is answered, and so is what follows, until the test ends. */
+function release(): void {
+  releasing = setInterval(() => held.splice(0).forEach((answer) => answer()), 20);
 }
 
 test('50 receivers of one owner that hang leave room for those of another', async () => {
@@ -73,35 +85,30 @@ test('50 receivers of one owner that hang leave room for those of another', asyn
   const other = await platform.as(await platform.createUser({ roles: ['builder'] }));
   const hanging = await webhooksTo(owner, slow.url, 50);
   const quick = await webhooksTo(other, fast.url, 1);
-  const release = await untilFull();
+  await untilFull();
   await expectDelivered(other, quick);
-  // None has timed out meanwhile.
-  expect(held).toHaveLength(MAX_TOGETHER);
-  await release();
+  expect(mostHeld).toBe(MAX_TOGETHER);
+  release();
   await expectDelivered(owner, hanging);
-  expect(slow.seen.map(({ path }) => path).toSorted()).toEqual(
-    Array.from({ length: 50 }, (_unused, number) => `/${number}`).toSorted(),
-  );
+  // One that the worker had given up comes again.
+  expect(new Set(slow.seen.map(({ path }) => path)).size).toBe(50);
 });
 
 test('so does one receiver that hangs, whoever sends to it', async () => {
-  slow.seen.splice(0);
   const owners = await Promise.all(
     Array.from({ length: 5 }, async () => platform.as(await platform.createUser({ roles: ['builder'] }))),
   );
   const hanging = await Promise.all(owners.map((owner) => webhooksTo(owner, slow.url, 10)));
   const [owner] = owners as [Client];
   const quick = await webhooksTo(owner, fast.url, 1);
-  const release = await untilFull();
+  await untilFull();
   await expectDelivered(owner, quick);
-  expect(held).toHaveLength(MAX_TOGETHER);
-  await release();
+  expect(mostHeld).toBe(MAX_TOGETHER);
+  release();
   for (const [index, ids] of hanging.entries()) await expectDelivered(owners[index]!, ids);
 });
 
 test('a worker that is short of memory gives one holder two of its eight slots', async () => {
-  slow.seen.splice(0);
-  held.splice(0).forEach((answer) => answer());
   const short = await startTestPlatform({ worker: false, env: { WORKER_MEMORY_MIB: '256' } });
   // This process holds more than its worker may.
   const ballast = Buffer.alloc(256 * 1024 * 1024, 1);
@@ -116,10 +123,9 @@ test('a worker that is short of memory gives one holder two of its eight slots',
       (count) => count >= 2,
     );
     await expectDelivered(other, quick);
-    expect(held).toHaveLength(2);
-    const release = setInterval(() => held.splice(0).forEach((answer) => answer()), 20);
+    expect(mostHeld).toBe(2);
+    release();
     await expectDelivered(owner, hanging);
-    clearInterval(release);
     expect(process.memoryUsage.rss()).toBeGreaterThan(ballast.length);
   } finally {
     await short.close();
