@@ -7,6 +7,8 @@ import { WrongTemporal } from '../domain/operations/temporal-identity.ts';
 import { isUnavailable } from '../temporal/grpc-failures.ts';
 
 const PAUSE_MS = 1_000;
+/** Of one call while a worker starts. */
+const CALL_TIMEOUT_MS = 10_000;
 const LONGEST_PAUSE_MS = 15_000;
 /** How often a key that may be replaced is looked at. */
 const KEY_CHECK_MS = 2_000;
@@ -76,7 +78,11 @@ export async function namespaceIsThere(
   namespace: string,
   logger: Logger,
 ): Promise<void> {
-  await persistently(logger, () => connection.workflowService.describeNamespace({ namespace }));
+  await persistently(logger, () =>
+    connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
+      connection.workflowService.describeNamespace({ namespace }),
+    ),
+  );
 }
 
 /** Ends when the connection is closed, whose new key is refused. */

@@ -40,6 +40,8 @@ const ROUTINES: readonly Routine[] = [
   },
 ];
 const CATCHUP_MS = 10_000;
+/** Of all calls for one schedule. */
+const CALLS_TIMEOUT_MS = 30_000;
 
 export interface ScheduleOwner {
   /** The database's id, because installations may share a namespace but not schedules. */
@@ -55,24 +57,34 @@ export function scheduleId(schedule: string, installationId: string): string {
  * Creates the platform's own schedules, or updates them to this version. A schedule that an operator has
  * paused stays paused. Passes of a schedule do not overlap, and passes missed during an outage of Temporal
  * are not caught up.
+ * @throws a failure of gRPC if Temporal does not answer within 30 seconds for each schedule
  */
 export async function ensureSchedules(
   client: Client,
   { installationId, taskQueue }: ScheduleOwner,
 ): Promise<void> {
-  for (const routine of ROUTINES) {
-    const wanted = wantedOf(routine, installationId, taskQueue);
-    const id = scheduleId(routine.schedule, installationId);
-    try {
-      await client.schedule.create({ scheduleId: id, ...wanted });
-    } catch (error) {
-      if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-      const handle = client.schedule.getHandle(id);
-      if (differs(await handle.describe(), wanted))
-        await handle.update(({ state }) => ({ ...wanted, state }));
-    }
-    await removeUnnamed(client, routine, taskQueue);
+  for (const routine of ROUTINES)
+    await client.connection.withDeadline(Date.now() + CALLS_TIMEOUT_MS, () =>
+      ensureSchedule(client, routine, installationId, taskQueue),
+    );
+}
+
+async function ensureSchedule(
+  client: Client,
+  routine: Routine,
+  installationId: string,
+  taskQueue: string,
+): Promise<void> {
+  const wanted = wantedOf(routine, installationId, taskQueue);
+  const id = scheduleId(routine.schedule, installationId);
+  try {
+    await client.schedule.create({ scheduleId: id, ...wanted });
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+    const handle = client.schedule.getHandle(id);
+    if (differs(await handle.describe(), wanted)) await handle.update(({ state }) => ({ ...wanted, state }));
   }
+  await removeUnnamed(client, routine, taskQueue);
 }
 
 interface Wanted {
