@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 
 import type { Client, TestUser } from '../../support/app.ts';
-import { accessibilityProblems, keepPicture } from '../../support/chromium.ts';
+import { accessibilityProblems, keepPicture, phone, wide } from '../../support/chromium.ts';
 import { consoleTests, expectFits, expectScreensFit } from '../../support/console.ts';
 import { until } from '../../support/platform.ts';
 
@@ -459,6 +459,38 @@ inBrowser('the picture tells a warning from an error, by colour and by word', as
   ]);
   await expectFits(page, 'picture-severities');
   expect(complaints).toEqual([]);
+});
+
+inBrowser('a workflow shows its warnings, also once it is saved, on a desk and on a phone', async () => {
+  for (const viewport of [wide, phone]) {
+    const name = `Twin of ${viewport.width}`;
+    await create(name, refund);
+    const { id } = await create(`Own name ${viewport.width}`, refund);
+    const { page, complaints, open } = await visit(ada, { viewport });
+    const warnings = page.getByRole('status').getByRole('list', { name: 'Warnings' }).getByRole('listitem');
+    await open(`/workflows/${id}/edit`);
+    await page.getByLabel('Name').fill(name);
+    expect(await warnings.count()).toBe(0);
+    await page.getByRole('button', { name: /^Save/ }).click();
+    await warnings.getByText('Warning: another workflow of the same owner has this name').waitFor();
+    await expectFits(page, `editor-warnings-${viewport.width}`);
+
+    await open(`/workflows/${id}`);
+    await warnings.getByText('another workflow of the same owner').waitFor();
+    expect(await warnings.getByText('/name').count()).toBe(1);
+    await page.getByRole('button', { name: 'Details' }).click();
+    const dialog = page.getByRole('dialog').filter({ visible: true });
+    await dialog.getByLabel('Groups that may start it').fill('nobody-in-here');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await warnings.getByText('nobody is in the group "nobody-in-here" now').waitFor();
+    expect(await warnings.count()).toBe(2);
+    await expectFits(page, `workflow-warnings-${viewport.width}`);
+
+    await open(`/workflows?q=${encodeURIComponent(name)}`);
+    await page.getByRole('row', { name: /2 warnings/ }).waitFor();
+    await expectFits(page, `workflows-warnings-${viewport.width}`);
+    expect(complaints).toEqual([]);
+  }
 });
 
 inBrowser(

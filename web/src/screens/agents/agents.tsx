@@ -17,6 +17,7 @@ import { words as ownerWords } from '../../ui/owner-words.ts';
 import page from '../../ui/page.module.css';
 import { TeamFilter } from '../../ui/team-filter.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
+import { WarningCount } from '../../ui/warnings.tsx';
 import { When } from '../../ui/when.tsx';
 import { ownerName } from './owner-name.ts';
 import { words } from './words.ts';
@@ -127,14 +128,9 @@ function nameIn(agent: ListedAgent) {
   );
 }
 
-/** How many warnings the agent has; the list may leave out those of a large one. */
+/** The list may leave out the warnings of a large one. */
 function Warnings({ agent: { warnings = [] } }: { agent: ListedAgent }) {
-  if (warnings.length === 0) return null;
-  return (
-    <span class={page['warning']} title={warnings.map(({ message }) => message).join('\n')}>
-      {words.warningCount(warnings.length)}
-    </span>
-  );
+  return <WarningCount warnings={warnings} />;
 }
 
 function versionText({ version, published_version: published }: ListedAgent): string {

@@ -7,6 +7,7 @@ import { FormattedText } from '../../ui/formatted-text.tsx';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import { Value } from '../../ui/value.tsx';
+import { WarningList } from '../../ui/warnings.tsx';
 import { refreshAgent, useVersion } from './agent-data.ts';
 import { words } from './words.ts';
 
@@ -79,13 +80,7 @@ function Warnings({ agent: { warnings } }: { agent: Agent }) {
   return (
     <section class={page['part']}>
       <h2>{words.warnings}</h2>
-      <ul>
-        {warnings.map(({ pointer, message }) => (
-          <li key={`${pointer} ${message}`} class={page['warning']}>
-            <code>{pointer}</code> {message}
-          </li>
-        ))}
-      </ul>
+      <WarningList warnings={warnings} />
     </section>
   );
 }

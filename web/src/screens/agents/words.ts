@@ -46,7 +46,6 @@ export const words = {
   },
   parts: 'Parts of the agent',
   warnings: 'What will not work',
-  warningCount: (count: number) => (count === 1 ? '⚠ 1 warning' : `⚠ ${count} warnings`),
   configuration: 'Configuration',
   configurationHelp: 'Names in angle brackets stand for secrets of the owner. No value is ever shown.',
   noConfiguration: 'No configuration.',

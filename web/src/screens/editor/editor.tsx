@@ -16,6 +16,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { clockTime } from '../../ui/time.ts';
 import { useTitle } from '../../ui/title.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
+import { WarningList } from '../../ui/warnings.tsx';
 import { CodeEditor } from './code-editor.tsx';
 import css from './editor.module.css';
 import { Header } from './header.tsx';
@@ -98,6 +99,7 @@ function Loaded({ model }: { model: EditorModel }) {
       <Header model={model} onSave={() => void save()} onRun={() => void run()} />
       {model.keptAt.value !== null && <Kept model={model} at={model.keptAt.value} />}
       <OtherLanguage model={model} />
+      <Warnings model={model} />
       <div class={css['body']}>
         {!isNarrow.value && text}
         <div class={css['side']}>
@@ -214,6 +216,16 @@ function OtherLanguage({ model }: { model: EditorModel }) {
         {words.editAs(is)}
       </button>
     </p>
+  );
+}
+
+/** Of what is saved. It is there without warnings too, so that those of a saved change are read out. */
+function Warnings({ model }: { model: EditorModel }) {
+  const warnings = model.base.value?.workflow.warnings ?? [];
+  return (
+    <div class={warnings.length > 0 ? css['kept'] : undefined} role="status">
+      <WarningList warnings={warnings} />
+    </div>
   );
 }
 

@@ -24,6 +24,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { teamName } from '../../data/teams.ts';
 import { useTitle } from '../../ui/title.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
+import { WarningList } from '../../ui/warnings.tsx';
 import { When } from '../../ui/when.tsx';
 import { WorkflowState } from '../../ui/workflow-state.tsx';
 import { Health } from './health.tsx';
@@ -139,6 +140,10 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
           ))}
         </p>
         {workflow.description !== null && <p class={css['description']}>{workflow.description}</p>}
+        {/* It is there without warnings too, so that those of a change are read out. */}
+        <div class={css['warnings']} role="status">
+          <WarningList warnings={workflow.warnings} />
+        </div>
       </div>
       <div class={page['actions']}>
         {workflow.can.includes('run') && (

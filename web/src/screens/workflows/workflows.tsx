@@ -17,6 +17,7 @@ import { TeamFilter } from '../../ui/team-filter.tsx';
 import { RunStrip } from '../../ui/run-strip/run-strip.tsx';
 import { StatusText } from '../../ui/status.tsx';
 import table from '../../ui/table.module.css';
+import { WarningCount } from '../../ui/warnings.tsx';
 import { When } from '../../ui/when.tsx';
 import { WorkflowState } from '../../ui/workflow-state.tsx';
 import { words } from './words.ts';
@@ -151,8 +152,8 @@ function Row({ workflow, stats }: { workflow: Listed; stats: RunStats | undefine
           <span class={`${css['description']} ${table['extra']}`}>{workflow.description}</span>
         </span>
       </td>
-      <td>
-        <WorkflowState {...workflow} />
+      <td class={css['state']}>
+        <WorkflowState {...workflow} /> <WarningCount warnings={workflow.warnings} />
       </td>
       <td class={table['extra']}>
         {stats !== undefined && series !== undefined && series.buckets.length > 0 && (
