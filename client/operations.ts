@@ -4068,6 +4068,10 @@ export interface Operations {
       cursor?: string | undefined;
       /** Id of a user, or `me`. */
       actor_id?: string | undefined;
+      /**
+       * An `operationId`, or a name of docs/audit.md such as `log_in`. Refused if it is neither,
+       * and no entry has it.
+       */
       action?: string | undefined;
       outcome?: 'done' | 'refused' | 'failed' | undefined;
       object_type?: string | undefined;
@@ -4092,6 +4096,10 @@ export interface Operations {
     query?: {
       /** Id of a user, or `me`. */
       actor_id?: string | undefined;
+      /**
+       * An `operationId`, or a name of docs/audit.md such as `log_in`. Refused if it is neither,
+       * and no entry has it.
+       */
       action?: string | undefined;
       outcome?: 'done' | 'refused' | 'failed' | undefined;
       object_type?: string | undefined;

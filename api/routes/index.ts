@@ -60,12 +60,16 @@ import { workflowEndpoints } from './workflows/routes.ts';
 
 /** All endpoints, with the family of their scopes. Add the endpoints of a new resource here. */
 export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
-  return [
+  const endpoints: ScopedEndpoint[] = [
     ...scoped('none', healthEndpoints(deps)),
     ...scoped('none', metricsEndpoints(deps)),
     ...scoped('account', backupEndpoints(deps)),
     ...logInEndpoints(deps),
-    ...scoped('account', auditEndpoints(deps)),
+    ...scoped(
+      'account',
+      // Asked while a request is served, when all are there.
+      auditEndpoints(deps, () => endpoints.map(({ operationId }) => operationId)),
+    ),
     ...scoped('account', userEndpoints(deps)),
     ...scoped('account', invitationEndpoints(deps)),
     ...scoped('account', transferEndpoints(deps)),
@@ -101,6 +105,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('events', hookEndpoints(deps)),
     ...scoped('none', temporalCodecEndpoints(deps)),
   ];
+  return endpoints;
 }
 
 /** How people and machines log in, and what they set for themselves. */

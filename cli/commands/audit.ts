@@ -1,11 +1,12 @@
 /** The audit log. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { AuditEntry, AuditVerification } from '../../client/index.ts';
+import { OPERATIONS, type AuditEntry, type AuditVerification } from '../../client/index.ts';
+import { OTHER_ACTIONS } from '../../contracts/audit-actions.ts';
 import type { Cli } from '../core/cli.ts';
 import { command, type Context } from '../core/command.ts';
 import { EXIT, usageError } from '../core/errors.ts';
-import { choice, flag, refuseFlags, seconds, text, texts } from '../core/flags.ts';
+import { choice, flag, refuseFlags, seconds, text, proposedText, texts } from '../core/flags.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { ofTeam, personId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
@@ -28,9 +29,11 @@ const auditView: View<AuditEntry> = {
 /** How often `--follow` asks. */
 const EVERY_S = 5;
 
+const ACTIONS = [...OTHER_ACTIONS, ...Object.keys(OPERATIONS)];
+
 const filterFlags = {
   actor: text('Username or id of who did it, or me', 'USER'),
-  action: text('Such as log_in or updateUser', 'NAME'),
+  action: proposedText('Such as log_in or updateUser', 'NAME', ACTIONS),
   outcome: choice('Only with this outcome', ['done', 'refused', 'failed']),
   objectType: text('Such as user or workflow', 'TYPE'),
   object: text('Id of what it was done to', 'ID'),

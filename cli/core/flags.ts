@@ -28,6 +28,16 @@ const NO_NEGATION = { withNegated: false };
 export const text = (brief: string, placeholder: string): Flag<string | undefined> =>
   parsed(brief, placeholder, (input) => input);
 
+/** Takes any text; the shell completes these words. */
+export const proposedText = (
+  brief: string,
+  placeholder: string,
+  words: readonly string[],
+): Flag<string | undefined> => {
+  const proposeCompletions = (partial: string) => words.filter((word) => word.startsWith(partial));
+  return Object.assign(text(brief, placeholder), { proposeCompletions });
+};
+
 /** May be given several times. */
 export const texts = (brief: string, placeholder: string): Flag<readonly string[] | undefined> =>
   parsed(brief, placeholder, (input) => input, true);

@@ -97,6 +97,13 @@ export async function listAudit(
   );
 }
 
+/** Whether any entry has the action, found by its index. */
+export async function isLoggedAction(em: EntityManager, action: string): Promise<boolean> {
+  const select = 'select 1 from audit_entry where action = ? order by at limit 1';
+  const found = await em.execute(select, [action]);
+  return found.length > 0;
+}
+
 /** Both kinds of entries of a team are read in the order of an index of their own. */
 function entriesOf(
   where: Conditions,

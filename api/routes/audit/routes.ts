@@ -4,11 +4,14 @@ import * as z from 'zod';
 
 import type { EntityManager } from '../../../db/orm.ts';
 import { encodeCursor } from '../../../db/sql.ts';
+import { OTHER_ACTIONS } from '../../../contracts/audit-actions.ts';
+import { didYouMeanName } from '../../../contracts/suggest.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { userIdOf } from '../../../domain/auth/actor.ts';
 import { followAudit, type AuditPlace } from '../../../domain/audit/follow.ts';
 import {
   checkTeamLog,
+  isLoggedAction,
   listAudit,
   type AuditEntry,
   type AuditFilter,
@@ -76,7 +79,15 @@ const auditRecord = z
 
 const filters = {
   actor_id: personOrMe.optional(),
-  action: z.string().max(100).optional(),
+  action: z
+    .string()
+    .max(100)
+    .optional()
+    .meta({
+      description:
+        'An `operationId`, or a name of docs/audit.md such as `log_in`. Refused if it is neither, and no ' +
+        'entry has it.',
+    }),
   outcome: z.enum(OUTCOMES).optional(),
   object_type: z.string().max(100).optional(),
   object_id: z.string().max(255).optional(),
@@ -123,7 +134,11 @@ const byTime: ListOrder<AuditEntry, AuditKey> = {
   valuesOf: ({ at, id }) => [at, id],
 };
 
-export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
+/** @param operationIds of the whole API */
+export function auditEndpoints(
+  deps: Pick<AppDeps, 'orm'>,
+  operationIds: () => readonly string[],
+): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -143,6 +158,7 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
       errors: [403, 404, 410],
       handler: async (c) => {
         const { after, limit, cursor, ...filter } = c.query;
+        await checkAction(c.em, filter.action, operationIds);
         if (after !== undefined) {
           if (cursor !== undefined) throw badRequest('cursor_and_after', 'Give either cursor or after.');
           const page = { after: placeOf(after), limit };
@@ -174,6 +190,7 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
         const filter = filterOf(c.actor, query);
         const fork = () => deps.orm.em.fork();
         if (filter.team_id !== undefined) checkTeamLog(c.actor, filter.team_id);
+        await checkAction(c.em, filter.action, operationIds);
         const pages =
           after === undefined
             ? newestFirst(fork, c.actor, filter)
@@ -209,6 +226,27 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
       },
     }),
   ];
+}
+
+/**
+ * A name that is mistyped would find nothing, as if nobody had done it. Entries keep the names of former
+ * releases.
+ * @throws 400 that names a near one
+ */
+async function checkAction(
+  em: EntityManager,
+  action: string | undefined,
+  operationIds: () => readonly string[],
+): Promise<void> {
+  if (action === undefined || OTHER_ACTIONS.includes(action)) return;
+  const known = [...OTHER_ACTIONS, ...operationIds()];
+  if (known.includes(action) || (await isLoggedAction(em, action))) return;
+  const meant = didYouMeanName(action, known);
+  const hint = meant === '' ? ': it is an operationId of the API, or a name such as log_in' : meant;
+  const message = `is no action of the audit log${hint}`;
+  throw badRequest('invalid_query', `action ${message}`, [
+    { pointer: 'action', code: 'unknown_action', message },
+  ]);
 }
 
 function headOf(text: string): { no: string; hash: string } {

@@ -590,6 +590,17 @@ test('the shell completes names and ids of records, and no name that it could ac
     expect(lines.filter(([word]) => !word?.startsWith('--'))).toEqual([]);
 });
 
+test('an action of the audit log is completed by the shell, and a mistyped one refused', async () => {
+  const { stdout } = await ada.run(['__complete', '--', 'audit', 'list', '--action', 'issuer_c']);
+  const words = stdout.split('\n').map((line) => line.split('\t')[0]);
+  expect(words).toEqual(['issuer_create_user', 'issuer_change_access', '']);
+  const operations = await ada.run(['__complete', '--', 'audit', 'export', '--action', 'updateWorkf']);
+  expect(operations.stdout).toMatch(/^updateWorkflow\t/m);
+  const { exitCode, stderr } = await ada.run(['audit', 'list', '--action', 'updateWorkfow']);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain('--action is no action of the audit log, did you mean "updateWorkflow"?');
+});
+
 test('a worker says of each job how it ended, and why it failed', async () => {
   const { body: agent } = await asAda.post('/agents', {
     ...summariser('adder'),

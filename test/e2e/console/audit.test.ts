@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 
 import { sealAudit } from '../../../domain/audit/seal.ts';
 import type { Client, TestApp, TestUser } from '../../support/app.ts';
-import { phone, wide } from '../../support/chromium.ts';
+import { accessibilityProblems, phone, wide } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
 import { until } from '../../support/platform.ts';
 
@@ -140,6 +140,27 @@ inBrowser(
     expect(Math.abs(middleOf(csv) - middleOf(outcome))).toBeLessThan(2);
     await expectFits(page, 'audit-all');
     expect(complaints).toEqual([]);
+  },
+);
+
+inBrowser(
+  'actions are proposed for the log, and one that there is not is refused with a near one',
+  async () => {
+    const { page, complaints, open } = await visit(root);
+    await open('/settings/audit');
+    const field = page.getByLabel('Action', { exact: true });
+    await field.waitFor();
+    const proposed = await page
+      .locator(`datalist#${await field.getAttribute('list')} option`)
+      .evaluateAll((options) => options.map((option) => option.getAttribute('value')));
+    // Nobody has done them here.
+    expect(proposed).toEqual(expect.arrayContaining(['a2a_delete_push', 'retryRun', 'updateWorkflow']));
+    expect(new Set(proposed).size).toBe(proposed.length);
+    await field.fill('updateWorkfow');
+    await field.blur();
+    await page.getByText('did you mean "updateWorkflow"?').waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
+    expect(complaints).toEqual([expect.stringContaining('400')]);
   },
 );
 

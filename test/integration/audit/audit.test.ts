@@ -85,10 +85,35 @@ test('a change is there with who, what and from where, with values of harmless f
 
 test('a change that is rolled back leaves no entry, a refused one does', async () => {
   expect((await builder.post('/agents/undone')).status).toBe(409);
-  expect((await admin.get('/audit?action=undone')).body).toEqual([]);
+  const written = 'select count(*)::int as count from audit_entry where action = ?';
+  expect(await fork().execute(written, ['undone'])).toEqual([{ count: 0 }]);
   expect((await builder.post('/users', {})).status).toBe(403);
   const { body } = await admin.get('/audit?action=createUser&outcome=refused');
   expect(body[0].details).toEqual({ code: 'role_required' });
+});
+
+test('an action that there is not is refused with a near one, in each form of the log', async () => {
+  const refusal = (message: string) => ({
+    code: 'invalid_query',
+    detail: `action ${message}`,
+    errors: [{ pointer: 'action', code: 'unknown_action', message }],
+  });
+  const near = 'is no action of the audit log, did you mean "updateWorkflow"?';
+  for (const path of ['/audit?', '/audit?after=0&', '/audit/export?', '/audit/export?after=0&'])
+    for (const word of ['updateWorkfow', 'Update workflow'])
+      for (const client of [admin, builder])
+        expect(await client.get(`${path}action=${encodeURIComponent(word)}`)).toMatchObject({
+          status: 400,
+          body: refusal(near),
+        });
+  const far = 'is no action of the audit log: it is an operationId of the API, or a name such as log_in';
+  expect((await admin.get('/audit?action=whatever')).body).toMatchObject(refusal(far));
+  // Nobody has done these yet.
+  for (const action of ['a2a_delete_push', 'restore_backup', 'deleteAgentSkill'])
+    expect(await admin.get(`/audit?action=${action}`)).toMatchObject({ status: 200, body: [] });
+  // Entries of a former release have names that no operation has any more.
+  await writeAudit(fork(), SYSTEM_ORIGIN, { action: 'renamedSince' });
+  expect((await admin.get('/audit?action=renamedSince')).body).toHaveLength(1);
 });
 
 test('log-ins are there, failed ones with the account but without what was typed', async () => {

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 
 import { createOrm, type EntityManager, type Orm } from '../../../db/orm.ts';
 import { followAudit, type AuditPlace } from '../../../domain/audit/follow.ts';
+import { isLoggedAction } from '../../../domain/audit/list.ts';
 import { pruneAudit } from '../../../domain/audit/prune.ts';
 import { sealAudit } from '../../../domain/audit/seal.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../../../domain/audit/write.ts';
@@ -199,6 +200,11 @@ describe('on a database', () => {
       const { scanned, read } = await explainAll(orm, statements, ['audit_entry']);
       expect([filter, scanned]).toEqual([filter, []]);
       expect(read).toBeLessThanOrEqual(10_000);
+    }
+    for (const action of ['rare', 'many', 'never']) {
+      const statements = await keepStatements(orm)(() => isLoggedAction(fork(), action));
+      const { scanned, read } = await explainAll(orm, statements, ['audit_entry']);
+      expect([action, scanned, read <= 1]).toEqual([action, [], true]);
     }
   });
 

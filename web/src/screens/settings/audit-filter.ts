@@ -1,6 +1,11 @@
 /** What the audit log is narrowed to: the address has the parameters of the API. */
+import { OPERATIONS } from '../../../../client/index.ts';
+import { OTHER_ACTIONS } from '../../../../contracts/audit-actions.ts';
 import type { Query } from '../../app/routes.ts';
 import { words } from './audit-words.ts';
+
+/** All that the log may have; a server of another release may know further ones. */
+export const ACTIONS: readonly string[] = [...OTHER_ACTIONS, ...Object.keys(OPERATIONS)];
 
 type Outcome = keyof typeof words.outcomes;
 

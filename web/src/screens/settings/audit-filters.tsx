@@ -13,13 +13,13 @@ import page from '../../ui/page.module.css';
 import { PersonField } from '../../ui/person-field.tsx';
 import { detailOf } from '../../ui/problem.tsx';
 import { complain } from '../../ui/toasts.tsx';
-import { exportAddress, isoTime, localTime, OUTCOMES, type AuditFilter } from './audit-filter.ts';
+import { ACTIONS, exportAddress, isoTime, localTime, OUTCOMES, type AuditFilter } from './audit-filter.ts';
 import { words } from './audit-words.ts';
 import css from './settings.module.css';
 
 interface Props {
   filter: AuditFilter;
-  /** Entries that are shown, whose actions and kinds are proposed. */
+  /** Entries that are shown, whose actions and kinds are proposed first. */
   entries: readonly AuditEntry[];
   isAdmin: boolean;
 }
@@ -36,7 +36,7 @@ export function AuditFilters({ filter, entries, isAdmin }: Props) {
         hint={words.actionHint}
         maxLength={100}
         value={filter.action}
-        proposed={entries.map(({ action }) => action)}
+        proposed={[...entries.map(({ action }) => action), ...ACTIONS]}
       />
       <TextField
         name="object_type"
