@@ -1,11 +1,12 @@
 /**
  * The API reference at `/docs`: Swagger UI over `/openapi.json`, from its package. Its page may run scripts,
- * styles and requests of this server only (ADR 31).
+ * styles and requests of this server only (ADR 31). Below it, the documents.
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
 
+import { isDocument, readDocument } from './documents.ts';
 import { readStaticFile, type StaticFile } from '../static/files.ts';
 import { sendFile } from '../static/send.ts';
 
@@ -37,6 +38,7 @@ function referenceFiles(): Readonly<Record<string, string>> {
   const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   return {
     '': join(PAGE, 'index.html'),
+    '/document.css': join(PAGE, 'document.css'),
     '/reference.css': join(PAGE, 'reference.css'),
     '/reference.js': join(PAGE, 'reference.js'),
     '/icon.png': join(swaggerUi, 'favicon-32x32.png'),
@@ -48,21 +50,25 @@ function referenceFiles(): Readonly<Record<string, string>> {
 /** Other paths, such as `/docs/agents/{id}`, go on to the API. */
 export function referenceMiddleware(): Middleware {
   const paths = referenceFiles();
-  const read = new Map<string, Promise<StaticFile>>();
-  const serve = async (ctx: Context, name: string, path: string): Promise<void> => {
-    let file = read.get(name);
-    if (file === undefined) {
-      file = readStaticFile(path, name);
-      read.set(name, file);
-      file.catch(() => read.delete(name));
-    }
-    ctx.set({ ...HEADERS });
-    sendFile(ctx, await file);
+  const read = new Map<string, Promise<StaticFile | null>>();
+  const fileOf = (name: string): Promise<StaticFile | null> | null => {
+    const path = paths[name];
+    if (path === undefined && !isDocument(name)) return null;
+    const known = read.get(name);
+    if (known !== undefined) return known;
+    const file = path === undefined ? readDocument(name) : readStaticFile(path, name);
+    read.set(name, file);
+    // A file that is not there is looked for again: nobody fills the memory with names.
+    const forget = () => read.delete(name);
+    file.then((found) => found === null && forget(), forget);
+    return file;
   };
-  return (ctx, next) => {
+  return async (ctx, next) => {
     const name = nameOf(ctx);
-    const path = name === null ? undefined : paths[name];
-    return name === null || path === undefined ? next() : serve(ctx, name, path);
+    const file = name === null ? null : await fileOf(name);
+    if (file === null) return next();
+    ctx.set({ ...HEADERS });
+    sendFile(ctx, file);
   };
 }
 

@@ -69,15 +69,20 @@ async function readFolder(folder: string): Promise<StaticFiles> {
 
 /** @param name the path below the folder; below `assets/` each name has a hash of its content */
 export async function readStaticFile(path: string, name: string): Promise<StaticFile> {
-  const content = await readFile(path);
-  const type = TYPES[extname(path)] ?? 'application/octet-stream';
+  const file = await staticFileOf(await readFile(path), extname(path));
+  return { ...file, isHashed: name.startsWith('assets/') };
+}
+
+/** @param extension says the type: `.html` */
+export async function staticFileOf(content: Buffer, extension: string): Promise<StaticFile> {
+  const type = TYPES[extension] ?? 'application/octet-stream';
   const compressed = /^text|json|svg/.test(type) ? await compress(content) : null;
   return {
     content,
     compressed: compressed !== null && compressed.length < content.length ? compressed : null,
     type,
     etag: `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`,
-    isHashed: name.startsWith('assets/'),
+    isHashed: false,
   };
 }
 

@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 
+import { headingAnchor } from '../../api/reference/documents.ts';
 import { sourceFiles } from '../support/source-files.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -19,16 +20,10 @@ const documents = files.filter((file) => file.endsWith('.md'));
 const folders = new Set(files.map((file) => file.split('/', 1)[0] ?? ''));
 const decisions = new Set(files.map((file) => /^docs\/adr\/(\d{4})-/.exec(file)?.[1]).filter(Boolean));
 
-/** As GitHub makes them of headings. */
 function anchorsOf(file: string): Set<string> {
   const anchors = new Set<string>();
-  for (const [, heading = ''] of withoutCode(read(file)).matchAll(/^#{1,6} (.+)$/gm)) {
-    const text = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
-    const anchor = text.replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(/\s/g, '-');
-    let unique = anchor;
-    for (let number = 1; anchors.has(unique); number += 1) unique = `${anchor}-${number}`;
-    anchors.add(unique);
-  }
+  for (const [, heading = ''] of withoutCode(read(file)).matchAll(/^#{1,6} (.+)$/gm))
+    headingAnchor(heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1'), anchors);
   return anchors;
 }
 

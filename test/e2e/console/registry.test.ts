@@ -599,6 +599,10 @@ inBrowser('an admin creates a user, who ends other sessions and changes the pass
   await page.getByRole('link', { name: 'Health' }).click();
   await page.getByText('Database').waitFor();
   await page.getByText('No backup has been taken with cadenza server backup.').waitFor();
+  const link = page.getByRole('link', { name: 'docs/operations.md#back-up-by-timetable' });
+  const [opened] = await Promise.all([page.waitForEvent('popup'), link.click()]);
+  await opened.getByRole('heading', { name: 'Back up by timetable' }).waitFor();
+  await opened.close();
   await recordedBackup(
     () => platform.orm.em.fork(),
     { place: '/backups/monday' },

@@ -1,4 +1,6 @@
 /** The API reference at `/docs`, in a real browser. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 
@@ -39,6 +41,64 @@ test('its files are served under a strict policy, and other paths below it are n
   }
   for (const path of ['/docs/package.json', '/docs/../package.json', '/docs/constructor', '/docs/%2e%2e/x'])
     expect([path, (await app.anonymous.get(path)).status]).toEqual([path, 404]);
+});
+
+test('the documents are pages whose links lead to pages and headings that are there', async () => {
+  const folder = join(import.meta.dirname, '../../../docs');
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((one) =>
+    one.endsWith('.md'),
+  );
+  expect(names).toEqual(expect.arrayContaining(['operations.md', 'adr/0001-dependencies.md']));
+  const pages = new Map<string, string>();
+  for (const name of names) {
+    const { status, headers, body } = await app.anonymous.get(`/docs/${name}`);
+    expect([name, status, headers.get('content-type')]).toEqual([name, 200, 'text/html; charset=utf-8']);
+    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/);
+    pages.set(`/docs/${name}`, body);
+  }
+  const broken = [...pages].flatMap(([path, html]) =>
+    [...html.matchAll(/<a href="([^"]*)"/g)].flatMap(([, href = '']) => {
+      const { origin, pathname, hash } = new URL(href, `${app.url}${path}`);
+      if (origin !== app.url) return [];
+      const id = hash === '' ? '' : `id="${decodeURIComponent(hash.slice(1))}"`;
+      return pages.get(pathname)?.includes(id) === true ? [] : [`${path} ${href}`];
+    }),
+  );
+  expect(broken).toEqual([]);
+  expect(pages.get('/docs/operations.md')).toContain('<h2 id="back-up-by-timetable">');
+  expect(pages.get('/docs/benchmarks.md')).not.toContain('&lt;!--');
+  // The examples are not served.
+  expect(pages.get('/docs/agents.md')).toContain('<a>One workflow with nine of them</a>');
+});
+
+test('other names of documents lead nowhere', async () => {
+  for (const path of [
+    '/docs/none.md',
+    '/docs/../README.md',
+    '/docs/..%2fREADME.md',
+    '/docs/%2e%2e%2fREADME.md',
+    '/docs/adr/..%2f..%2fREADME.md',
+    '/docs/adr%2f0001-dependencies.md',
+    '/docs/openapi.json',
+    '/docs/adr',
+    '/docs/Operations.md',
+  ])
+    expect([path, (await app.anonymous.get(path)).status]).toEqual([path, 404]);
+  expect((await app.anonymous.post('/docs/operations.md', {})).status).toBe(404);
+});
+
+inBrowser('a document is accessible and fits on a phone, light and dark', async () => {
+  for (const dark of [false, true]) {
+    const { page, complaints, close } = await visitConsole(browser, app, null, { viewport: phone, dark });
+    for (const name of ['operations', 'monitoring', 'cli']) {
+      await page.goto(`${app.url}/docs/${name}.md`);
+      await page.locator('h1').waitFor();
+      expect([name, await sidewaysScroll(page), await accessibilityProblems(page)]).toEqual([name, 0, []]);
+    }
+    await keepPicture(page, `document-phone-${dark ? 'dark' : 'light'}`);
+    expect(complaints).toEqual([]);
+    await close();
+  }
 });
 
 inBrowser('finds operations, shows examples, and sends requests as the signed-in user', async () => {

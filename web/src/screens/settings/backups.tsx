@@ -2,6 +2,7 @@
 import type { Backups } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { useQuery } from '../../data/query.ts';
+import { DocumentedText } from '../../ui/documented-text.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
 import { sizeText } from '../../ui/size.ts';
 import { lengthText } from '../../ui/time.ts';
@@ -35,7 +36,11 @@ function Facts({
 }) {
   return (
     <>
-      {warning !== null && <p class={css['bad']}>{warning}</p>}
+      {warning !== null && (
+        <p class={css['bad']}>
+          <DocumentedText text={warning} />
+        </p>
+      )}
       <dl class={css['facts']}>
         <dt>{words.last}</dt>
         {complete === null ? (

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 
 import type { Erasure } from '../../../../client/index.ts';
 import { userAddress } from '../../app/routes.ts';
+import { DocumentedText } from '../../ui/documented-text.tsx';
 import { exactTime } from '../../ui/time.ts';
 import { eraseWords as words } from './erase-words.ts';
 
@@ -52,7 +53,7 @@ export function EraseReport({ report, isWhole = false, onLeave }: Props) {
       <Part title={words.kept}>
         {kept.map(({ kind, count, why }) => (
           <dd key={kind}>
-            {words.counted(kind, count)}: {why}
+            {words.counted(kind, count)}: <DocumentedText text={why} />
           </dd>
         ))}
       </Part>
@@ -78,7 +79,7 @@ function TextsReport({ report: { texts, histories }, isWhole }: { report: Erasur
         <Part title={words.stays}>
           {texts.stays.map(({ kind, count, why }) => (
             <dd key={`${kind} ${why}`}>
-              {words.counted(kind, count)}: {why}
+              {words.counted(kind, count)}: <DocumentedText text={why} />
             </dd>
           ))}
         </Part>
