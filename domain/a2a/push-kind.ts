@@ -13,6 +13,7 @@ import {
   type WireVersion,
 } from '../../contracts/a2a/objects.ts';
 import type { EntityManager, Orm } from '../../db/orm.ts';
+import { maySee, usableBy } from '../auth/ownership.ts';
 import type { SigningKeys } from '../auth/signing-keys.ts';
 import type { DeliveryKind, Message } from '../delivery/kind.ts';
 import type { PushNotificationFormat } from '../ports.ts';
@@ -35,15 +36,22 @@ export interface PushKindDeps {
 
 const TOKEN_SECONDS = 300;
 
+/** Also of an agent that a transfer is still handing over, which the new owner sees at its end only. */
+const OWNER_USES_AGENT = `exists (select from agent a
+    where a.id = t.agent_id and ${usableBy('a', 't.owner_id')})`;
+
+type PushedRow = TaskRow & { inside: boolean; uses_agent: boolean };
+
 export function pushKind(deps: PushKindDeps): DeliveryKind {
   return {
-    async build(em, event, target) {
-      const [row] = await em.execute<(TaskRow & { inside: boolean })[]>(
-        `select ${TASK_ROW}, ${OWNER_SEES_INSIDE} as inside
+    async build(em, event, target, owner) {
+      const [row] = await em.execute<PushedRow[]>(
+        `select ${TASK_ROW}, ${OWNER_SEES_INSIDE} as inside, ${OWNER_USES_AGENT} as uses_agent
            from a2a_task t join run r on r.id = t.id where t.id = ?`,
         [event.run_id],
       );
-      if (!row) return [];
+      // As a stream ends: they do not find the task any more, and could not take the receiver away.
+      if (!row || !(row.uses_agent || maySee(owner, row.agent))) return [];
       const messages = (await readMessages(em, [row])).get(row.id) ?? [];
       const presenting = await presentingOf(deps, em, row);
       // The same updates, with the same ids, that streams send.

@@ -97,7 +97,7 @@ async function buildAll(
   for (const event of events) {
     const isWanted = BigInt(event.position.tx) >= from && wants(target, event);
     if (!isWanted || !maySeeEvent(actor, event, audiences)) continue;
-    for (const [part, message] of (await kind.build(em, event, target)).entries())
+    for (const [part, message] of (await kind.build(em, event, target, actor)).entries())
       messages.push({ ...message, run_id: event.run_id, seq: event.seq, part });
   }
   return messages;

@@ -3,6 +3,7 @@
  * event, and their headers.
  */
 import type { EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
 import type { LogEvent } from '../events/log-reader.ts';
 import type { DeliveryTarget } from './target.ts';
 
@@ -28,8 +29,14 @@ export interface DeliveryKind {
    * The messages for one event, in order; none to skip it. It is called only for events that the target's
    * owner may see and whose type the target wants. It runs in the transaction that fills the outbox, so it
    * only reads.
+   * @param owner the target's owner with their present rights, or the team that holds it
    */
-  build(em: EntityManager, event: LogEvent, target: DeliveryTarget): Message[] | Promise<Message[]>;
+  build(
+    em: EntityManager,
+    event: LogEvent,
+    target: DeliveryTarget,
+    owner: Actor,
+  ): Message[] | Promise<Message[]>;
   /**
    * The headers of one attempt besides `content-type`, with names in lower case. Built for each attempt,
    * because signatures contain the time.

@@ -1,16 +1,19 @@
 /** Who sees and steers what hangs on handed-over runs, agents and workflows. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 
 import { holdSession } from '../../../domain/conversations/sessions.ts';
+import { fanOut } from '../../../domain/delivery/fan-out.ts';
 import { findRepeatedRun, noteProtocolCall } from '../../../domain/runs/protocol-calls.ts';
 import { beginTransfer } from '../../../domain/transfers/begin.ts';
 import { continueTransfers } from '../../../domain/transfers/continue.ts';
+import { createDeliveryKinds } from '../../../worker/delivery-kinds.ts';
 import { agentBody, registeredAgent } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { httpTask } from '../../support/definitions.ts';
 import { createdWorkflow } from '../../support/marketplace.ts';
-import { workflowAgentPath } from '../../support/workflow-agent.ts';
+import { until } from '../../support/platform.ts';
+import { workflowAgent, workflowAgentPath } from '../../support/workflow-agent.ts';
 
 const V1 = { 'A2A-Version': '1.0' };
 const TASK_NOT_FOUND = -32001;
@@ -96,6 +99,82 @@ test('a task of A2A belongs to the new owner of its run, and is unknown to the f
 
   const cancelled = await rpc(bob, 'CancelTask', { id: live });
   expect(cancelled.result.status.state).toBe('TASK_STATE_CANCELED');
+});
+
+describe('push notifications', () => {
+  const definition = { do: [{ a: { set: { text: 'x' } } }] };
+  /** Starts a task of which a receiver is told. @returns its id */
+  const send = async ({ client }: Person, agent: string): Promise<string> => {
+    const message = { messageId: uuidv7(), role: 'ROLE_USER', parts: [{ text: 'x' }] };
+    const push = { taskPushNotificationConfig: { id: 'own', url: URL } };
+    const params = { message, configuration: { returnImmediately: true, ...push } };
+    const body = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params };
+    return (await client.post(`/api/v1/a2a/${agent}`, body, { headers: V1 })).body.result.task.id;
+  };
+  /** The states that the receiver of the task is told, oldest first. */
+  const pushed = async (task: string): Promise<string[]> => {
+    const { encryption, keys } = app.app.deps;
+    const kinds = createDeliveryKinds({ orm: app.orm, encryption, keys, baseUrl: app.url });
+    await until(
+      () => fanOut({ orm: app.orm, kinds }),
+      ({ state }) => state === 'done',
+    );
+    const rows = await sql(
+      'select d.body from delivery d join delivery_target t on t.id = d.target_id where t.run_id = ? order by d.id',
+      [task],
+    );
+    return rows.map(({ body }) => /TASK_STATE_(\w+)/.exec(body)?.[1] ?? body);
+  };
+  const cancel = async ({ client }: Person, task: string): Promise<void> =>
+    expect((await client.post(`/runs/${task}/cancel`)).status).toBe(200);
+
+  test('stop while the owner of the task does not see the agent, who may still read the run', async () => {
+    const [ann, kim] = [await person(), await person()];
+    const agent = await workflowAgent(admin, definition, { visibility: 'public' });
+    const [told, untold] = [await send(ann, agent), await send(ann, agent)];
+    expect([await pushed(told), await pushed(untold)]).toEqual([[], []]);
+    await cancel(ann, told);
+    expect(await pushed(told)).toEqual(['CANCELED']);
+    expect((await admin.patch(`/agents/${agent}`, { visibility: 'private' })).status).toBe(200);
+    expect((await ann.client.get(`/runs/${untold}`)).status).toBe(200);
+    await cancel(ann, untold);
+    expect(await pushed(untold)).toEqual([]);
+    // Seen again, what comes from then on is pushed, and nothing of the time between.
+    await admin.patch(`/agents/${agent}`, { visibility: 'public' });
+    expect(await pushed(untold)).toEqual([]);
+    const later = await send(kim, agent);
+    await admin.patch(`/agents/${agent}`, { visibility: 'private' });
+    expect(await pushed(later)).toEqual([]);
+    await admin.patch(`/agents/${agent}`, { visibility: 'public' });
+    await cancel(kim, later);
+    expect(await pushed(later)).toEqual(['CANCELED']);
+  });
+
+  test('go on for whoever sees the agent by a team or as an administrator', async () => {
+    const [ann, leader] = [await person(), await person()];
+    const agent = await workflowAgent(admin, definition, { visibility: 'public' });
+    const tasks = [await send(ann, agent), await send({ user: boss, client: admin }, agent)];
+    const team = (await admin.post('/teams', { name: 'readers', admin: leader.user.id })).body.id;
+    await admin.put(`/teams/${team}/members/${ann.user.id}`, { role: 'viewer' });
+    expect((await admin.patch(`/agents/${agent}`, { visibility: 'private', team_id: team })).status).toBe(
+      200,
+    );
+    for (const [index, task] of tasks.entries()) {
+      await cancel(index === 0 ? ann : { user: boss, client: admin }, task);
+      expect(await pushed(task)).toEqual(['CANCELED']);
+    }
+  });
+
+  test('go on while a transfer has handed over the task and not yet its agent', async () => {
+    const [ann, bob] = [await person(), await person()];
+    const agent = await workflowAgent(ann.client, definition);
+    const task = await send(ann, agent);
+    await transferred(ann, bob);
+    await sql('update agent set owner_id = ? where id = ?', [ann.user.id, agent]);
+    await sql('update transfer set finished_at = null where from_id = ?', [ann.user.id]);
+    await cancel(bob, task);
+    expect(await pushed(task)).toEqual(['CANCELED']);
+  });
 });
 
 /** A run of the person's own workflow, and the workflow. */
