@@ -61,6 +61,26 @@ test('a link leads to the web only', () => {
   expect(blocksOf(text)).toEqual([{ kind: 'paragraph', parts: [{ kind: 'text', text }] }]);
 });
 
+test('a label ends at its bracket, and an address may have brackets', () => {
+  const linkOf = (text: string) => blocksOf(text)[0];
+  expect(linkOf('see [1] and [[two](https://[::1]/a[b]c)')).toMatchObject({
+    parts: [
+      { kind: 'text', text: 'see [1] and [' },
+      { kind: 'link', text: 'two', href: 'https://[::1]/a[b]c' },
+    ],
+  });
+});
+
+// With time that grows by the square of the length, each would take hours.
+test.each(['[', '[a](', '[a](http://b', '[a](http://]', '*', '**a', '`', '* a', '\n[a'])(
+  'two million characters of %j are read',
+  (unit) => {
+    const text = unit.repeat(2_000_000 / unit.length);
+    const [block] = blocksOf(text);
+    expect(JSON.stringify(block).length).toBeGreaterThan(text.length / 2);
+  },
+);
+
 test('addresses name the screens', () => {
   expect(
     [

@@ -20,7 +20,12 @@ export function blocksOf(text: string): Block[] {
     });
 }
 
-const MARK = /\*\*([^*\n]+)\*\*|\*([^*\n]+)\*|`([^`\n]+)`|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)/;
+/**
+ * Each part ends where the next of its kind may begin: a label at `[`, an address at `](`. So each character
+ * is looked at a few times, however long the text is.
+ */
+const MARK =
+  /\*\*([^*\n]+)\*\*|\*([^*\n]+)\*|`([^`\n]+)`|\[([^[\]\n]+)\]\((https?:\/\/(?:[^\s)\]]|\](?!\())+)\)/;
 
 function inlineOf(text: string): Inline[] {
   const parts: Inline[] = [];
