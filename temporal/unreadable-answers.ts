@@ -25,9 +25,15 @@ export const refuseUnreadable: Interceptor = (options, nextCall) =>
       next(metadata, {
         onReceiveMessage: (message: unknown, nextMessage) => {
           // Of an answer without one, it is null.
-          problem = message === null ? NO_MESSAGE : problemOf(options.method_definition.path, message);
+          problem = message === null ? NO_MESSAGE : null;
+          let answer = message;
+          try {
+            answer = decoded(options.method_definition.path, message);
+          } catch (error) {
+            problem = `the answer cannot be read: ${String(error)}`;
+          }
           // The status waits for it; with that of a failure, nobody decodes the message.
-          nextMessage(message);
+          nextMessage(answer);
         },
         onReceiveStatus: (ended: StatusObject, nextStatus) => {
           if (ended.code > LAST_CODE) nextStatus(internal(ended, `unknown status ${ended.code}`));
@@ -42,15 +48,12 @@ function internal(ended: StatusObject, details: string): StatusObject {
   return { ...ended, code: status.INTERNAL, details };
 }
 
-/** Why the answer to a method is no such message; null if it is one, or if the method is not known here. */
-function problemOf(path: string, message: unknown): string | null {
+/**
+ * The answer to a method, which the SDK does not decode again; as it is, if the method is not known here.
+ * @throws if it is no such message
+ */
+function decoded(path: string, message: unknown): unknown {
   const [, service = '', method = ''] = path.split('/');
   const type = SERVICES[service]?.[`${method}Response`];
-  if (type?.decode === undefined || !(message instanceof Uint8Array)) return null;
-  try {
-    type.decode(message);
-    return null;
-  } catch (error) {
-    return `the answer cannot be read: ${String(error)}`;
-  }
+  return type?.decode === undefined || !(message instanceof Uint8Array) ? message : type.decode(message);
 }

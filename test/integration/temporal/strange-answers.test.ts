@@ -1,7 +1,7 @@
 /** What the API makes of a Temporal that answers nothing, or nothing that a Temporal would. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
 
@@ -139,5 +139,30 @@ test('once the answers are right again, calls succeed on the same connection', a
   };
   tampered.answer = () =>
     answered(DescribeWorkflowExecutionResponse.encode({ workflowExecutionInfo: info }).finish());
-  expect(await outcomeOf(gateway.describe(randomUUID()))).toBe('running');
+  const decode = jest.spyOn(DescribeWorkflowExecutionResponse, 'decode');
+  try {
+    expect(await outcomeOf(gateway.describe(randomUUID()))).toBe('running');
+    // Its answer is decoded once: answers may have mebibytes.
+    expect(decode).toHaveBeenCalledTimes(1);
+  } finally {
+    decode.mockRestore();
+  }
+});
+
+test('of each method, the SDK takes the answer as it was decoded', async () => {
+  const { workflowservice, operatorservice } = proto.temporal.api;
+  // The types of the package say nothing of services as protobufjs reads them.
+  const services: [any, any][] = [
+    [workflowservice.v1.WorkflowService, workflowservice.v1],
+    [operatorservice.v1.OperatorService, operatorservice.v1],
+  ];
+  for (const [service, messages] of services)
+    for (const { name } of service.methodsArray) {
+      const answer = messages[`${name}Response`].decode(new Uint8Array());
+      const asked = service.create((_method: unknown, _request: unknown, callback: any) =>
+        callback(null, answer),
+      );
+      const taken = await asked[`${name[0].toLowerCase()}${name.slice(1)}`]({});
+      expect([name, taken === answer]).toEqual([name, true]);
+    }
 });
