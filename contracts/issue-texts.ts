@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 
+import { shortened } from './cut-text.ts';
 import { isRecord } from './is-record.ts';
 
 type Issue = z.core.$ZodRawIssue;
@@ -133,8 +134,7 @@ function typeOf(value: unknown): string | null {
   return isRecord(value) ? 'an object' : null;
 }
 
-const cut = (text: string): string =>
-  text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN).toWellFormed()}…`;
+const cut = (text: string): string => shortened(text, MAX_SHOWN);
 
 function typeText(expected: string, issue: Pick<Issue, 'inst' | 'schema'>): string {
   const isNumber = expected === 'number' || expected === 'int';

@@ -1,4 +1,5 @@
 /** The error that services throw. `kind` decides the HTTP status, in api/middleware/errors.ts. */
+import { shortened } from '../contracts/cut-text.ts';
 import { escapeToken } from '../contracts/json-pointer.ts';
 
 export type ErrorKind =
@@ -58,7 +59,7 @@ export class AppError extends Error {
   readonly keepsChanges: boolean;
 
   constructor(kind: ErrorKind, code: string, detail: string, options: AppErrorOptions = {}) {
-    const shortDetail = cut(detail, MAX_TEXT);
+    const shortDetail = shortened(detail, MAX_TEXT);
     super(shortDetail);
     this.kind = kind;
     this.code = code;
@@ -123,12 +124,7 @@ export function jsonPointer(path: readonly PropertyKey[]): string {
 }
 
 function cutError({ pointer, message, ...others }: FieldError): FieldError {
-  return { ...others, pointer: cut(pointer, MAX_POINTER), message: cut(message, MAX_TEXT) };
-}
-
-/** The text, or its beginning and an ellipsis. */
-export function cut(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length).toWellFormed()}…`;
+  return { ...others, pointer: shortened(pointer, MAX_POINTER), message: shortened(message, MAX_TEXT) };
 }
 
 /** What a check accepted, or its 422, kept until the state has been checked. */

@@ -3,6 +3,7 @@
  */
 import { v5 as uuidv5 } from 'uuid';
 import type { AgentCard } from '@a2a-js/sdk';
+import { cutTo } from '../../contracts/cut-text.ts';
 import { fault } from '../../contracts/fault.ts';
 import { INVOCATION_METADATA } from '../../contracts/invocation-key.ts';
 import { isRecord } from '../../contracts/is-record.ts';
@@ -142,8 +143,7 @@ function answersIn(output: unknown): unknown[] {
 function resultOf(answer: unknown): unknown {
   if (isRecord(answer) && isRecord(answer['error'])) {
     const { code, message } = answer['error'];
-    const reason =
-      typeof message === 'string' ? message.slice(0, MAX_REASON_LENGTH).toWellFormed() : 'no reason given';
+    const reason = typeof message === 'string' ? cutTo(message, MAX_REASON_LENGTH) : 'no reason given';
     throw fault('runtime', `The agent refused: ${reason} (${String(code)})`);
   }
   if (!isRecord(answer) || !('result' in answer))

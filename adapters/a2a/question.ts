@@ -2,6 +2,7 @@
 import type { Part, Task } from '@a2a-js/sdk';
 import { CREDENTIAL_REQUEST } from '../../contracts/a2a/objects.ts';
 import type { RemoteAsk, RemoteReply, RemoteTask } from '../../contracts/activities.ts';
+import { cutTo } from '../../contracts/cut-text.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { jsonSchemaProblems } from '../../language/schema/well-formed.ts';
 import type { Words } from '../http/message.ts';
@@ -68,7 +69,7 @@ export function askOf(
   const decisions = request ? decisionsIn(request['decisions']) : [];
   const title = stringIn(request?.['title']) ?? firstLine(question) ?? `${agentName} asks for input`;
   const base = {
-    title: redact(title).slice(0, MAX_TITLE_LENGTH).toWellFormed(),
+    title: cutTo(redact(title), MAX_TITLE_LENGTH),
     description:
       stringIn(request?.['description']) ?? (question === '' || question === title ? null : question),
     subject: request ? (request['subject'] ?? null) : subject,
@@ -94,7 +95,7 @@ export function askOf(
 export function credentialQuestionOf(task: Task, agentName: string): RemoteAsk {
   const question = textOf(task.status?.message?.parts ?? []).trim();
   return {
-    title: `${agentName} asks for a credential`.slice(0, MAX_TITLE_LENGTH).toWellFormed(),
+    title: cutTo(`${agentName} asks for a credential`, MAX_TITLE_LENGTH),
     description: question === '' ? null : question,
     subject: { type: CREDENTIAL_REQUEST, agent: agentName },
     form_schema: null,

@@ -1,4 +1,5 @@
 /** An agent of another platform, by its A2A card. */
+import { cutTo } from '../../contracts/cut-text.ts';
 import { Fault } from '../../contracts/fault.ts';
 import type { SourceOffer } from '../../domain/ports.ts';
 import { createCardSource } from '../a2a/agent-card.ts';
@@ -14,7 +15,7 @@ export async function a2aOffers(call: SourceCall): Promise<SourceOffer[]> {
     {
       select: name,
       fields: {
-        name: name.slice(0, 255).toWellFormed(),
+        name: cutTo(name, 255),
         description: description.slice(0, MAX_DESCRIPTION) || null,
         type: 'a2a',
         execution_type: null,

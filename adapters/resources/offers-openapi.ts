@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 
+import { cutTo } from '../../contracts/cut-text.ts';
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { SourceOffer } from '../../domain/ports.ts';
@@ -134,7 +135,7 @@ async function offerOf(operation: Operation, value: Schema, reading: Reading): P
   return {
     select: operation.id,
     fields: {
-      name: operation.id.slice(0, 255).toWellFormed(),
+      name: cutTo(operation.id, 255),
       description: fieldText(value, 'description') ?? fieldText(value, 'summary'),
       type: 'api',
       execution_type: null,

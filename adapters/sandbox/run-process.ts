@@ -1,4 +1,5 @@
 /** `run: script`, `run: container` and `run: shell`: checks what the installation allows, and runs it. */
+import { cutTo } from '../../contracts/cut-text.ts';
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { refusals, type ProcessPolicy } from '../../contracts/process-policy.ts';
@@ -149,7 +150,7 @@ function containerOf(
   return {
     ...imageOf(call, code, policy),
     key: call.idempotencyKey,
-    title: textOf(name).slice(0, 200).toWellFormed(),
+    title: cutTo(textOf(name), 200),
     arguments: textsOf(values),
     env: environmentOf(environment),
     stdin: stdin === undefined ? null : textOf(stdin),

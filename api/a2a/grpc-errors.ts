@@ -11,6 +11,7 @@ import {
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Metadata, type StatusObject } from '@grpc/grpc-js';
 
+import { cutTo } from '../../contracts/cut-text.ts';
 import type { FieldError } from '../../domain/errors.ts';
 import { fieldErrorsOf, transportErrorOf, toA2AError } from './errors.ts';
 
@@ -32,7 +33,7 @@ export function grpcStatus(error: unknown): Partial<StatusObject> {
   const transportError = transportErrorOf(error);
   const ofProtocol = !transportError && a2a.reason !== 'INTERNAL_ERROR';
   const code = ofProtocol ? grpcStatusFor(a2a) : GRPC_STATUS_CODE[transportError?.name ?? 'INTERNAL'];
-  const message = cut(a2a.message, MAX_MESSAGE_LENGTH);
+  const message = cutTo(a2a.message, MAX_MESSAGE_LENGTH);
   const metadata = new Metadata();
   const fields = fieldErrorsOf(a2a);
   // Errors that A2A does not define have no A2A reason either.
@@ -74,17 +75,12 @@ function badRequest(fields: readonly FieldError[]): Uint8Array {
       .uint32(10)
       .fork()
       .uint32(10)
-      .string(cut(pointer, MAX_VIOLATION_LENGTH))
+      .string(cutTo(pointer, MAX_VIOLATION_LENGTH))
       .uint32(18)
-      .string(cut(message, MAX_VIOLATION_LENGTH))
+      .string(cutTo(message, MAX_VIOLATION_LENGTH))
       .uint32(26)
       .string(code)
       .join();
   }
   return writer.finish();
-}
-
-/** Cuts to `length` and repairs a split surrogate pair, which protobuf cannot encode. */
-function cut(text: string, length: number): string {
-  return text.slice(0, length).toWellFormed();
 }

@@ -1,4 +1,5 @@
 /** Checks the tool calls that a model asks for. What is wrong is told to the model, not executed. */
+import { cutTo } from '../../contracts/cut-text.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { ApprovalRequest, ToolRequest } from '../../contracts/tool-loop.ts';
 import { template, type Json } from '../../language/expressions/index.ts';
@@ -25,8 +26,8 @@ export function checkRequests(
     const position = tools.findIndex(({ name }) => name === call.name);
     const tool = tools[position];
     const request = {
-      id: call.id.slice(0, MAX_ID).toWellFormed(),
-      name: call.name.slice(0, MAX_NAME).toWellFormed(),
+      id: cutTo(call.id, MAX_ID),
+      name: cutTo(call.name, MAX_NAME),
       tool: tool ? position : null,
       arguments: call.arguments,
     };

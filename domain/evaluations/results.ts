@@ -1,5 +1,6 @@
 /** What the calls of an evaluation have given: each output judged, and the figures of each version. Pure. */
 import { canonicalJson } from '../../contracts/canonical-json.ts';
+import { cutTo } from '../../contracts/cut-text.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { ExpressionError } from '../../language/expressions/index.ts';
 import { DEFAULT_PASS, type Check, type CheckEffort } from './checks.ts';
@@ -129,7 +130,7 @@ function errorText(error: unknown): string {
   const { title, detail } = isRecord(error) ? error : {};
   const texts = isRecord(error) ? [title, detail] : [error];
   const text = texts.filter((part) => typeof part === 'string').join(': ');
-  return (text === '' ? 'unknown error' : text).slice(0, MAX_KEPT_TEXT).toWellFormed();
+  return cutTo(text === '' ? 'unknown error' : text, MAX_KEPT_TEXT);
 }
 
 /** What the results of a case's versions say, the first one's first. */

@@ -1,5 +1,6 @@
 /** Turns a call of an inbound webhook into a CloudEvent of the webhook's owner or team. */
 import { CLOUD_EVENT_TYPE } from '../events/cloud-event.ts';
+import { cutTo } from '../../contracts/cut-text.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -90,11 +91,7 @@ function eventOf(hook: Hook, call: HookCall): InboundCloudEvent {
     specversion: '1.0',
     id,
     source: hook.source,
-    type:
-      type
-        .replaceAll(/\p{Cc}/gu, '')
-        .slice(0, MAX_TYPE)
-        .toWellFormed() || `com.cadenza.hook.${hook.scheme}`,
+    type: cutTo(type.replaceAll(/\p{Cc}/gu, ''), MAX_TYPE) || `com.cadenza.hook.${hook.scheme}`,
     time: new Date().toISOString(),
     ...(data === undefined ? {} : { datacontenttype: call.contentType || 'application/octet-stream' }),
     ...dataOf(inner ? inner['data'] : data),

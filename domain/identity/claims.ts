@@ -1,4 +1,5 @@
 /** Reads claims of an issuer by its mapping. Claims come from outside, so every list and text is bounded. */
+import { cutTo } from '../../contracts/cut-text.ts';
 import { MAX_GROUP_LENGTH, type ClaimMapping } from '../../contracts/identity.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { pointerTokens } from '../../contracts/json-pointer.ts';
@@ -30,8 +31,8 @@ function asText(value: unknown): string[] {
 /** The text at a claim path without hidden characters; null if there is none. */
 export function textAt(claims: ClaimValues, path: string, maxLength: number): string | null {
   const [value] = valuesAt(claims, path);
-  const shown = value?.replaceAll(HIDDEN, '').trim().slice(0, maxLength).toWellFormed();
-  return shown ? shown : null;
+  const shown = cutTo(value?.replaceAll(HIDDEN, '').trim() ?? '', maxLength);
+  return shown === '' ? null : shown;
 }
 
 /**

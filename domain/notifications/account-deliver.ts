@@ -1,5 +1,6 @@
 /** Sends mails about accounts. A link gets its token here, so that no row of the outbox has it. */
 import { OPTIONAL_MAIL_KINDS, type AccountMailKind } from '../../contracts/account-mails.ts';
+import { cutTo } from '../../contracts/cut-text.ts';
 import { isReachable } from '../../contracts/mail-address.ts';
 import type { NotificationSettings } from '../../contracts/notifications.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -160,6 +161,6 @@ async function record(
             due_at = clock_timestamp() + ? * interval '1 millisecond',
             done_at = case when ? then clock_timestamp() end
       where id = ? and status = 'pending'`,
-    [isOver, status, isFailed ? outcome.error.slice(0, 1_000).toWellFormed() : null, pause, isOver, id],
+    [isOver, status, isFailed ? cutTo(outcome.error, 1_000) : null, pause, isOver, id],
   );
 }

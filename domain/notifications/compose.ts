@@ -1,4 +1,5 @@
 /** What mails and chats say about human tasks. */
+import { shortened } from '../../contracts/cut-text.ts';
 import { isReachable } from '../../contracts/mail-address.ts';
 import type { ChatFormat, NotificationKind } from '../../contracts/notification-kinds.ts';
 import type { Orm } from '../../db/orm.ts';
@@ -8,7 +9,6 @@ import { chatMessage, type ChatItem } from './chat-messages.ts';
 import type { Item, Reader } from './due-items.ts';
 import { unsubscribeKey } from './settings.ts';
 import { escapeHtml } from '../../contracts/escape-html.ts';
-import { cut } from '../errors.ts';
 import { renderMail, SUBJECTS, type Templates, type TemplateValues } from './templates.ts';
 
 export interface MessageDeps {
@@ -100,11 +100,11 @@ function taskValues(deps: MessageDeps, item: Item): TemplateValues {
   return {
     title: task.title,
     workflow: task.workflow_name,
-    description: cut(task.description ?? '', MAX_DESCRIPTION),
+    description: shortened(task.description ?? '', MAX_DESCRIPTION),
     due: timeText(task.due_at, zone),
     expires: timeText(task.expires_at, zone),
     actor: actor ?? '',
-    comment: cut(comment ?? '', MAX_COMMENT),
+    comment: shortened(comment ?? '', MAX_COMMENT),
     in_place_of: in_place_of ?? '',
     link: linkOf(deps, item),
   };
@@ -123,7 +123,7 @@ export function composeChat(deps: MessageDeps, format: ChatFormat, items: readon
         ['In place of', item.in_place_of ?? ''],
         ['Due', timeText(task.due_at, zone)],
         ['Expires', timeText(task.expires_at, zone)],
-        ['Comment', cut(comment ?? '', MAX_COMMENT)],
+        ['Comment', shortened(comment ?? '', MAX_COMMENT)],
       ] as const;
       return {
         heading: headingOf(item),
@@ -147,7 +147,7 @@ function headingOf({ task, reader, actor, delivery: { kind } }: Item): string {
 
 function audienceOf({ task, assignee }: Item): string {
   const { users, roles, groups, teams = [] } = task.candidates;
-  return cut(
+  return shortened(
     [...(assignee === null ? [] : [assignee]), ...users, ...groups, ...teams, ...roles].join(', '),
     300,
   );

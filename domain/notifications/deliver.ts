@@ -3,6 +3,7 @@
  * tasks to one receiver that are due become one. Every step is a row, so a crash at most repeats one message,
  * with the same `Message-ID`.
  */
+import { cutTo } from '../../contracts/cut-text.ts';
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import { patiently } from '../../db/patiently.ts';
 import { arrayLiteral } from '../../db/sql.ts';
@@ -181,7 +182,7 @@ async function record(
      returning d.id`,
     [
       outcome.sent ? 'sent' : 'failed',
-      outcome.sent ? null : outcome.error.slice(0, 1_000).toWellFormed(),
+      outcome.sent ? null : cutTo(outcome.error, 1_000),
       pause,
       arrayLiteral(over.map(({ id }) => id)),
       arrayLiteral(rows.map(({ id }) => id)),
@@ -196,7 +197,7 @@ async function record(
         where id = ?`,
       [
         outcome.sent,
-        outcome.sent ? null : outcome.error.slice(0, 1_000).toWellFormed(),
+        outcome.sent ? null : cutTo(outcome.error, 1_000),
         !outcome.sent && outcome.gone === true,
         outcome.sent,
         MAX_FAILURES,

@@ -3,6 +3,7 @@
  * escaped in HTML and have no control characters in subjects.
  */
 import { ACCOUNT_MAIL_KINDS } from '../../contracts/account-mails.ts';
+import { cutTo } from '../../contracts/cut-text.ts';
 import { escapeHtml } from '../../contracts/escape-html.ts';
 import { NOTIFICATION_KINDS, type NotificationKind } from '../../contracts/notification-kinds.ts';
 import { ACCOUNT_TEXTS } from './account-texts.ts';
@@ -60,11 +61,12 @@ export interface Rendered {
 /** `items` of the values is text; `htmlItems` is the same list as HTML. */
 export function renderMail(template: Template, values: TemplateValues, htmlItems = ''): Rendered {
   return {
-    subject: fill(template.subject, values, (value) => value)
-      .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
-      .trim()
-      .slice(0, MAX_SUBJECT)
-      .toWellFormed(),
+    subject: cutTo(
+      fill(template.subject, values, (value) => value)
+        .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+        .trim(),
+      MAX_SUBJECT,
+    ),
     text: fill(template.text, values, (value) => value),
     html: fill(template.html, values, (value, name) => (name === 'items' ? htmlItems : escapeHtml(value))),
   };

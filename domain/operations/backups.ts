@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { counted } from '../../contracts/counted.ts';
+import { cutTo } from '../../contracts/cut-text.ts';
 import { withoutEnd } from '../../contracts/text-end.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { patiently } from '../../db/patiently.ts';
@@ -185,7 +186,7 @@ async function end(em: EntityManager, id: string, { status, bytes, error }: Outc
   await em.execute(
     `update backup set status = ?, bytes = ?, error = ?, ended_at = clock_timestamp(), leased_until = null
       where id = ?`,
-    [status, bytes, error?.slice(0, MAX_ERROR_LENGTH).toWellFormed() ?? null, id],
+    [status, bytes, error === null ? null : cutTo(error, MAX_ERROR_LENGTH), id],
   );
 }
 

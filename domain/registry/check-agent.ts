@@ -1,5 +1,6 @@
 /** Tries the counterpart of an agent, and keeps the result on its record. */
 import { agentKind } from '../../contracts/agent-configuration.ts';
+import { cutTo } from '../../contracts/cut-text.ts';
 import { Fault } from '../../contracts/fault.ts';
 import { agentRefusals } from '../../contracts/process-policy.ts';
 import type { LastCheck } from '../../db/entities/agent.ts';
@@ -52,7 +53,7 @@ export async function checkAgent(
   const outcome = await tryAgent(deps, agent);
   const result: LastCheck = {
     ...outcome,
-    detail: outcome.detail.slice(0, MAX_DETAIL).toWellFormed(),
+    detail: cutTo(outcome.detail, MAX_DETAIL),
     latency_ms: Math.round(performance.now() - startedAt),
     checked_at: new Date().toISOString(),
   };

@@ -3,6 +3,7 @@
  * `append_run_events` stores them with the event.
  */
 import { MAX_USD } from '../../contracts/budgets.ts';
+import { cutTo } from '../../contracts/cut-text.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { utcTime } from '../../contracts/instant.ts';
 import type { NoticeReason } from '../../contracts/notification-kinds.ts';
@@ -82,7 +83,7 @@ function usedColumns(usage: unknown): { used: UsedColumns } {
   const { model, cost_usd: cost, ...counts } = isRecord(usage) ? usage : {};
   return {
     used: {
-      model: typeof model === 'string' ? model.slice(0, 255).toWellFormed() : null,
+      model: typeof model === 'string' ? cutTo(model, 255) : null,
       input_tokens: tokenCount(counts['input_tokens']),
       output_tokens: tokenCount(counts['output_tokens']),
       cost_usd: cost === null ? null : typeof cost === 'number' && cost > 0 ? Math.min(cost, MAX_USD) : 0,

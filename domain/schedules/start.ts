@@ -2,6 +2,7 @@
  * Starts the run of one time of a schedule. The row of the time is written in the run's transaction, so each
  * time has one run, however often and by how many processes it is asked for.
  */
+import { cutTo } from '../../contracts/cut-text.ts';
 import {
   MIN_CATCH_UP_SECONDS,
   type ScheduledStart,
@@ -250,7 +251,7 @@ export async function noteStart(
      on conflict (workflow_id, scheduled_at) do update
         set cause = excluded.cause, outcome = excluded.outcome, run_id = excluded.run_id,
             detail = excluded.detail, at = excluded.at`,
-    [workflowId, at, cause, outcome, runId, detail?.slice(0, MAX_DETAIL_LENGTH).toWellFormed() ?? null],
+    [workflowId, at, cause, outcome, runId, detail === null ? null : cutTo(detail, MAX_DETAIL_LENGTH)],
   );
   await em.execute(
     `delete from schedule_start s using (

@@ -3,6 +3,7 @@
  * wrong.
  */
 import { counted } from '../../contracts/counted.ts';
+import { shortened } from '../../contracts/cut-text.ts';
 import { escapeToken, pointerTokens, unescapeToken } from '../../contracts/json-pointer.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { Mismatch, Violation } from './validate-json.ts';
@@ -227,5 +228,5 @@ function choices(values: readonly unknown[]): string {
 
 function choice(value: unknown): string {
   const text = typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
-  return text.length > MAX_CHOICE ? `${text.slice(0, MAX_CHOICE).toWellFormed()}…` : text;
+  return shortened(text, MAX_CHOICE);
 }

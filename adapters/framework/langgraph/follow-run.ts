@@ -1,6 +1,7 @@
 /** Follows a run to its end: its stream while it lasts, then its status. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Run } from '@langchain/langgraph-sdk';
+import { cutTo } from '../../../contracts/cut-text.ts';
 import { Fault } from '../../../contracts/fault.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import type { PartialSink } from '../../../domain/ports.ts';
@@ -96,7 +97,7 @@ function createEvents(partial: PartialSink | undefined): Events {
       if (kind === 'messages' && Array.isArray(data) && isRecord(data[0])) message(data[0]);
       else if (kind === 'custom') {
         const text = progressOf(data);
-        if (text !== null) partial?.progress(text.slice(0, MAX_PROGRESS_LENGTH).toWellFormed());
+        if (text !== null) partial?.progress(cutTo(text, MAX_PROGRESS_LENGTH));
       } else if (kind === 'error') events.failure = failureIn(data);
     },
   };

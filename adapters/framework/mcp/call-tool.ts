@@ -1,5 +1,6 @@
 /** One tool of an MCP server, as an agent: the invocation's skill or the configuration chooses it. */
 import type { CallToolResult, Client, InputRequiredResult, Tool } from '@modelcontextprotocol/client';
+import { cutTo } from '../../../contracts/cut-text.ts';
 import { fault } from '../../../contracts/fault.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import type { AgentResult } from '../../../domain/ports.ts';
@@ -46,7 +47,7 @@ export async function callTool(prepared: FrameworkCall): Promise<AgentResult> {
         allowInputRequired: true,
         onprogress: ({ progress, total, message }) => {
           const share = total === undefined ? String(progress) : `${progress} of ${total}`;
-          call.partial?.progress((message ?? share).slice(0, MAX_PROGRESS_LENGTH).toWellFormed());
+          call.partial?.progress(cutTo(message ?? share, MAX_PROGRESS_LENGTH));
         },
       },
     );

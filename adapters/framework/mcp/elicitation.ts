@@ -1,6 +1,7 @@
 /** A tool that asks for input (MCP 2026-07-28 "Multi Round-Trip Requests"): a person answers. */
 import type { InputRequiredResult } from '@modelcontextprotocol/client';
 import type { RemoteAsk } from '../../../contracts/activities.ts';
+import { cutTo } from '../../../contracts/cut-text.ts';
 import { fault } from '../../../contracts/fault.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import type { AgentCall } from '../../../domain/ports.ts';
@@ -39,8 +40,7 @@ export function askOfServer(
   const text = questions.map(({ message }) => message).join('\n\n');
   const title = sensitive.quote(first?.message ?? '', MAX_TITLE_LENGTH);
   return {
-    title:
-      title === '' ? `${call.agent.name} asks for input`.slice(0, MAX_TITLE_LENGTH).toWellFormed() : title,
+    title: title === '' ? cutTo(`${call.agent.name} asks for input`, MAX_TITLE_LENGTH) : title,
     description: text === title || text === '' ? null : text,
     subject: null,
     form_schema: single ? single.schema : formOf(questions),
@@ -69,7 +69,7 @@ function questionOf(key: string, request: unknown, tool: string): Question {
   const isForm = isRecord(schema) && jsonSchemaProblems(schema).length === 0;
   return {
     key,
-    message: typeof message === 'string' ? message.slice(0, MAX_TEXT_LENGTH).toWellFormed() : '',
+    message: typeof message === 'string' ? cutTo(message, MAX_TEXT_LENGTH) : '',
     schema: isForm ? schema : null,
   };
 }

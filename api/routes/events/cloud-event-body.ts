@@ -2,15 +2,9 @@
 import type { Context } from 'koa';
 import * as z from 'zod';
 
+import { shortened } from '../../../contracts/cut-text.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
-import {
-  AppError,
-  badRequest,
-  cut,
-  invalid,
-  MAX_LISTED_ERRORS,
-  type FieldError,
-} from '../../../domain/errors.ts';
+import { AppError, badRequest, invalid, MAX_LISTED_ERRORS, type FieldError } from '../../../domain/errors.ts';
 import { identityProblem } from '../../../domain/events/identity.ts';
 import type { InboundCloudEvent } from '../../../domain/events/inbound.ts';
 import {
@@ -153,8 +147,8 @@ function decoded(name: string, value: string): string {
   } catch {
     throw badRequest(
       'malformed_header',
-      `The header ${cut(name, MAX_SHOWN)} must be percent-encoded UTF-8, ` +
-        `but is "${cut(value, MAX_SHOWN)}": write a percent sign as %25.`,
+      `The header ${shortened(name, MAX_SHOWN)} must be percent-encoded UTF-8, ` +
+        `but is "${shortened(value, MAX_SHOWN)}": write a percent sign as %25.`,
     );
   }
 }

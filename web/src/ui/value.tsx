@@ -1,4 +1,5 @@
 /** Shows any JSON value: an object as a table, files as themselves, anything deeper as JSON. */
+import { shortened } from '../../../contracts/cut-text.ts';
 import { lazy } from '../app/lazy.tsx';
 import type { FileValueProps } from './file-value.tsx';
 import css from './value.module.css';
@@ -55,5 +56,5 @@ function isFile(value: unknown): value is FileValueProps['file'] {
 }
 
 function cut(text: string): string {
-  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT).toWellFormed()}…` : text;
+  return shortened(text, MAX_TEXT);
 }

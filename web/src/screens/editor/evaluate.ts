@@ -1,4 +1,5 @@
 /** Evaluates an expression on data, as a run would. */
+import { shortened } from '../../../../contracts/cut-text.ts';
 import { compile, ExpressionError, template } from '../../../../language/expressions/index.ts';
 import { words } from './words.ts';
 
@@ -19,7 +20,7 @@ export function evaluate(expression: string, input: string): { output: string } 
       : compile(expression, { variables: ['input'] });
     const outputs = program.all(data, { variables: { input: data }, clock: () => new Date() });
     const text = outputs.map((output) => JSON.stringify(output, null, 2)).join('\n');
-    return { output: text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN).toWellFormed()}…` : text };
+    return { output: shortened(text, MAX_SHOWN) };
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     return { problem: error.message };

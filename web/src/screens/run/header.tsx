@@ -1,6 +1,7 @@
 /** What run this is, what it waits for, why it failed, and what one can do about it. */
 import { useMemo } from 'preact/hooks';
 
+import { shortened } from '../../../../contracts/cut-text.ts';
 import type { Run } from '../../../../client/index.ts';
 import { inboxAddress, runAddress, settingsAddress } from '../../app/routes.ts';
 import { personName } from '../../data/people.ts';
@@ -123,8 +124,7 @@ export function Result({ run: { id, output } }: { run: Run }) {
   );
   return (
     <p class={css['result']}>
-      <strong>{words.result}</strong>{' '}
-      <code>{text.length > SHOWN_RESULT ? `${text.slice(0, SHOWN_RESULT).toWellFormed()}…` : text}</code>{' '}
+      <strong>{words.result}</strong> <code>{shortened(text, SHOWN_RESULT)}</code>{' '}
       <a href={runAddress(id, { view: 'data' })}>{words.wholeResult}</a>
     </p>
   );
