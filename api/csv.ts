@@ -4,13 +4,18 @@ export const CSV = 'text/csv';
 
 type Cell = string | number | null;
 
-/** One line. A text that a spreadsheet would compute is quoted with an apostrophe. */
+/**
+ * What a spreadsheet computes, at the begin of a cell. Some split lines at semicolons (Excel in German) or
+ * tabs, and take a quote in the middle of a line for a character, so a cell may begin within a text, too.
+ */
+const FORMULA = /^[=+\-@\t\r]|(?<=[;\t\r\n]"*)[=+\-@]/g;
+
+/** One line. A text that a spreadsheet would compute gets an apostrophe. */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(cellText).join(',')}\r\n`;
 }
 
 function cellText(value: Cell): string {
-  const text = value === null ? '' : String(value);
-  const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+  const text = typeof value === 'string' ? value.replaceAll(FORMULA, "'$&") : String(value ?? '');
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
