@@ -29,8 +29,17 @@ export async function holdTeamGroups(em: EntityManager): Promise<void> {
   await em.execute(`select pg_advisory_xact_lock_shared(hashtextextended('groups of teams', 0))`);
 }
 
-/** Who is in which group stays as it is until the transaction ends. Call it before any row is locked. */
+/**
+ * Who is in which group stays as it is until the transaction ends. Call it before any row is locked.
+ *
+ * The first lock is a turnstile: of all who want the second one, only the one who has passed waits for it or
+ * has it, until its transaction ends. PostgreSQL serves those who wait for a lock in the order in which they
+ * came. So a log-in, which takes the second lock only (`holdTeamGroups`), waits for one such transaction at
+ * most, however many processes work through the queue of a large group; and the next of these waits for the
+ * log-ins that have come before it, so neither side starves.
+ */
 export async function lockTeamGroups(em: EntityManager): Promise<void> {
+  await em.execute(`select pg_advisory_xact_lock(hashtextextended('changes of groups of teams', 0))`);
   await em.execute(`select pg_advisory_xact_lock(hashtextextended('groups of teams', 0))`);
 }
 

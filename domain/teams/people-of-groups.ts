@@ -1,7 +1,9 @@
 /**
  * Follows everybody in a group, which may be many. What groups give comes in batches, each a transaction: the
  * first one is that of the change, any process works through the others. What they take is taken in the
- * transaction of the change, so that nobody keeps a right any longer.
+ * transaction of the change, so that nobody keeps a right any longer. One exception: where a group gives an
+ * older team to somebody who is in a hundred, it displaces the newest, and they keep the role there until
+ * their batch.
  */
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
@@ -90,7 +92,7 @@ export async function continueFollowing(fork: () => EntityManager, budgetMs: num
 
 /** One that fails is tried again after the others. @returns whether there was one */
 async function attempt(fork: () => EntityManager): Promise<boolean> {
-  // The lock keeps people from logging in by an issuer, so it is not taken for nothing.
+  // Log-ins by an issuer wait for the lock, for one batch at most, so it is not taken for nothing.
   const [next] = await fork().execute<{ group_name: string }[]>(
     'select group_name from group_to_follow order by tried_at, group_name limit 1',
   );

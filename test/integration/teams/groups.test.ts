@@ -5,7 +5,7 @@ import type { Role } from '../../../contracts/roles.ts';
 import { SYSTEM_ORIGIN } from '../../../domain/audit/write.ts';
 import { findRecipients } from '../../../domain/notifications/recipients.ts';
 import { auditFollowed, FollowedTeams } from '../../../domain/teams/audit-followed.ts';
-import { lockTeamGroups } from '../../../domain/teams/follow-groups.ts';
+import { holdTeamGroups, lockTeamGroups } from '../../../domain/teams/follow-groups.ts';
 import { putTeamGroup } from '../../../domain/teams/groups.ts';
 import { requireMembership } from '../../../domain/teams/holding.ts';
 import { continueFollowing } from '../../../domain/teams/people-of-groups.ts';
@@ -554,6 +554,69 @@ test('more people than one batch get the role of a group in batches, and lose it
   // The team's own entry tells of the team, and the other one has not changed.
   expect(await followedIn(team)).toEqual(before);
   expect(created(await admin.get(`/teams/${other.id}`)).members).toBe(2_500);
+}, 120_000);
+
+test('a log-in waits for one batch of a large group at most, and a batch for no later log-in', async () => {
+  const { id: team } = await newTeam();
+  await insertPeople('queued-', 4_500);
+  const fork = () => app.orm.em.fork();
+  await fork().execute(`update user_account set groups = '{queued}' where username like 'queued-%'`);
+  const { id: adminId } = await app.user('admin');
+  const actor = { id: adminId, username: 'admin', roles: ['admin' as const], groups: [] };
+  await fork().transactional(async (em) => {
+    await lockTeamGroups(em);
+    // Leaves four batches to the queue.
+    await putTeamGroup(em, actor, team, { group: 'queued', role: 'viewer' });
+  });
+  const waiting = (many: number) =>
+    until(
+      () =>
+        fork().execute(`select from pg_locks
+          where locktype = 'advisory' and not granted
+            and database = (select oid from pg_database where datname = current_database())`),
+      (rows) => rows.length === many,
+    );
+  const logIn = async (): Promise<void> => {
+    corp.account = { sub: 'waits', preferred_username: 'waits', groups: [] };
+    await new Browser().follow(`${app.url}/auth/sso/corp`, (url) => url === `${app.url}/console/`);
+  };
+  // One batch each: the time is over after it.
+  const work = () => continueFollowing(fork, 1);
+  /** In the order in which they had the lock. */
+  const done = async (): Promise<string[]> => {
+    const rows = await fork().execute<{ action: string }[]>(
+      `select action from audit_entry where action = 'log_in' or object_id = ? and action = ? order by id`,
+      [team, 'groups_change_members'],
+    );
+    return rows.map(({ action }) => action);
+  };
+  const before = (await done()).length;
+
+  // The first batch, and three other copies of the API that wait to do the next ones.
+  const batch = fork();
+  await batch.begin();
+  await lockTeamGroups(batch);
+  const others = [work(), work(), work()];
+  await waiting(3);
+  const login = logIn();
+  await waiting(4);
+  await batch.commit();
+  await Promise.all([login, ...others]);
+  const joined = 'groups_change_members';
+  expect((await done()).slice(before)).toEqual(['log_in', joined, joined, joined]);
+
+  // The last batch comes while somebody logs in, and before somebody else.
+  const former = fork();
+  await former.begin();
+  await holdTeamGroups(former);
+  const last = work();
+  await waiting(1);
+  const later = logIn();
+  await waiting(2);
+  await former.commit();
+  await Promise.all([last, later]);
+  expect((await done()).slice(before + 4)).toEqual([joined, 'log_in']);
+  expect(created(await admin.get(`/teams/${team}`)).members).toBe(4_501);
 }, 120_000);
 
 test('a team that changes because another one gets or loses a group has its own entry', async () => {
