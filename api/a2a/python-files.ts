@@ -4,6 +4,7 @@
  * specifies. Pure.
  */
 import { isRecord } from '../../contracts/is-record.ts';
+import { bytesOfBase64 } from '../../domain/base64.ts';
 
 type Change = (text: string) => string;
 
@@ -16,7 +17,7 @@ export function isPythonClient(userAgent: string): boolean {
 export function decodedOnce(body: unknown): unknown {
   return mapFiles(body, (text) => {
     const inner = Buffer.from(text, 'base64').toString('latin1');
-    return inner !== '' && Buffer.from(inner, 'base64').toString('base64') === inner ? inner : text;
+    return inner !== '' && bytesOfBase64(inner) !== null ? inner : text;
   });
 }
 

@@ -5,6 +5,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
 import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
+import { bytesOfBase64 } from '../base64.ts';
 
 export interface HookRequest {
   /** By lower-case name. */
@@ -51,17 +52,11 @@ const READERS: Readonly<Record<HookScheme, (request: HookRequest) => Signed | nu
     const id = header('webhook-id');
     const signatures = header('webhook-signature')
       .split(' ')
-      .flatMap((part) => (part.startsWith('v1,') ? base64(part.slice('v1,'.length)) : []));
+      .flatMap((part) => (part.startsWith('v1,') ? (bytesOfBase64(part.slice('v1,'.length)) ?? []) : []));
     if (id === '' || id.length > 255) return null;
     return timed(time, signatures, Buffer.concat([Buffer.from(`${id}.${time}.`), body]));
   },
 };
-
-/** The bytes of a text that is base64 and nothing else, which Node's decoder does not check. */
-function base64(text: string): Buffer[] {
-  const bytes = Buffer.from(text, 'base64');
-  return bytes.toString('base64') === text ? [bytes] : [];
-}
 
 function timed(time: string, signatures: Buffer[], content: Buffer): Signed | null {
   if (!/^\d{1,12}$/.test(time) || signatures.length === 0) return null;

@@ -4,6 +4,8 @@
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
+import { bytesOfBase64 } from '../base64.ts';
+
 const PREFIX = 'whsec_';
 
 export function newSecret(): string {
@@ -13,8 +15,8 @@ export function newSecret(): string {
 /** 24 to 64 bytes in base64, as the standard requires. */
 export function isSecret(text: string): boolean {
   if (!text.startsWith(PREFIX)) return false;
-  const bytes = Buffer.from(text.slice(PREFIX.length), 'base64');
-  return bytes.length >= 24 && bytes.length <= 64 && bytes.toString('base64') === text.slice(PREFIX.length);
+  const bytes = bytesOfBase64(text.slice(PREFIX.length));
+  return bytes !== null && bytes.length >= 24 && bytes.length <= 64;
 }
 
 /** The headers of one attempt; `at` is signed too, which prevents replays of old messages. */
