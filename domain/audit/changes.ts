@@ -1,5 +1,4 @@
 /** Which values of a change the audit log may show. */
-import { cutTo } from '../../contracts/cut-text.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { FieldChange } from '../../db/entity-changes.ts';
 import type { AuditChange, AuditData } from './write.ts';
@@ -60,7 +59,7 @@ function readable(field: string, value: unknown): unknown {
 }
 
 function shown(value: unknown): unknown {
-  if (typeof value === 'string') return cutTo(value, MAX_TEXT);
+  if (typeof value === 'string') return value.slice(0, MAX_TEXT);
   if (value instanceof Date) return value.toISOString();
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => shown(item));
