@@ -104,12 +104,8 @@ export async function holdLiveRuns(em: EntityManager, holderId: string): Promise
   await em.execute(`select pg_advisory_xact_lock(hashtextextended('run ' || ?::uuid, 0))`, [holderId]);
 }
 
-/**
- * Call after live runs were handed over to the user: until the commit no run of theirs starts, as in
- * `hold_run_quota`. @throws AppError (409)
- */
+/** After live runs were handed over to the user, whose starts are held (`holdLiveRuns`). @throws 409 */
 export async function checkLiveRuns(em: EntityManager, limits: QuotaEnv, userId: string): Promise<void> {
-  await holdLiveRuns(em, userId);
   // What connections have room for is not counted yet.
   await em.execute('delete from live_run_room where holder_id = ?', [userId]);
   const [row] = await em.execute<{ own: string | null; used: string }[]>(

@@ -8,7 +8,7 @@ import { holdLiveRuns } from '../quotas/check.ts';
 
 const isLive = (run: string): string => isOneOf(`${run}.status`, LIVE_STATUSES);
 
-/** @returns how many */
+/** Until the transaction ends no run of the new owner starts. @returns how many were handed over */
 export async function handOverLiveRuns(
   em: EntityManager,
   { from, to }: { from: string; to: string },
