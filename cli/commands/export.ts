@@ -24,12 +24,12 @@ export const exportCommand = command({
   },
   arguments: [optional('DIR', 'The folder. Default: the name of the set')],
   run: async (cli, { set: named, team: ofWhom, format = 'yaml' }, given) => {
-    const before = given === undefined ? undefined : await namesIn(given);
+    const folder = given ?? named;
+    const before = folder === undefined ? undefined : await namesIn(folder);
     const set = named ?? before?.set;
-    if (set === undefined) throw usageError('Name the set: --set NAME.');
+    if (folder === undefined || set === undefined) throw usageError('Name the set: --set NAME.');
     const team = ofWhom ?? before?.team;
     const query = { set, ...(await ofTeam(cli, team)) };
-    const folder = given ?? set;
     const workflows: WrittenWorkflow[] = [];
     const taken = new Set<string>();
     const written: { kind: string; name: string; path: string }[] = [];

@@ -150,4 +150,14 @@ test('a set of a team is exported by --team, or by the team that the folder name
   expect((await cli.run(['export', copy, '-o', 'name'])).stdout).toBe(
     `${join(copy, 'workflows/add.yaml')}\n`,
   );
+  // So does one that is found by the name of the set.
+  put('here/books/cadenza.yaml', 'set: books\nteam: ledger\n');
+  const found = await cli.run(['export', '--set', 'books', '-o', 'name'], { cwd: join(folder, 'here') });
+  expect([found.exitCode, found.stdout, read('here/books/cadenza.yaml')]).toEqual([
+    0,
+    'books/workflows/add.yaml\n',
+    expect.objectContaining({ set: 'books', team: 'ledger' }),
+  ]);
+  const nameless = await cli.run(['export', '-o', 'name'], { cwd: join(folder, 'here') });
+  expect([nameless.exitCode, nameless.stderr]).toEqual([2, 'error: Name the set: --set NAME.\n']);
 });
