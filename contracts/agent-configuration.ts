@@ -127,12 +127,14 @@ function badAddress(
 
 /** The URL that an agent is called at, and where it is written; null unless its host and port are known. */
 export function calledUrl(agent: CheckedAgent): { pointer: string; url: URL } | null {
-  const { orUrl, address: named } = AGENT_KINDS[agentKind(agent)] ?? {};
-  const key = orUrl ?? named;
-  if (key === undefined) return null;
-  const [pointer, address] = agent.configuration?.[key]
-    ? [`/configuration/${key}`, agent.configuration[key]]
-    : ['/url', agent.url];
+  const kind = AGENT_KINDS[agentKind(agent)];
+  const key = kind?.orUrl ?? kind?.address;
+  if (kind === undefined || key === undefined) return null;
+  const configuration = agent.configuration ?? {};
+  const isAtUrl = kind.orUrl !== undefined || kind.isCalledAtUrl?.(configuration) === true;
+  const [pointer, address] = configuration[key]
+    ? [`/configuration/${key}`, configuration[key]]
+    : ['/url', isAtUrl ? agent.url : null];
   if (typeof address !== 'string' || !/^https?:\/\/[^/?#<{]+([/?#]|$)/i.test(address)) return null;
   const filled = address.replace(OPEN_PARTS, '1');
   return URL.canParse(filled) ? { pointer, url: new URL(filled) } : null;

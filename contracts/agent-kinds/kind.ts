@@ -10,6 +10,8 @@ export interface AgentKind {
   orUrl?: string;
   /** An address that is not always required. */
   address?: string;
+  /** Whether an agent without `address` is called at its `url`. */
+  isCalledAtUrl?(configuration: Readonly<Record<string, unknown>>): boolean;
   /** What makes invocations fault and depends on several keys. */
   problems?(agent: KindFacts): KindProblem[];
   /** Default: true. */

@@ -66,6 +66,13 @@ export type LlmConfiguration = z.infer<typeof llmConfiguration>;
 /** Where a provider has no address of its own, or its credentials are not one `api_key`. */
 const OTHER_NEEDS: ReadonlySet<ModelProvider> = new Set(['openai-compatible', 'ollama', 'bedrock']);
 
+const providerOf = ({ provider }: Readonly<Record<string, unknown>>): ModelProvider =>
+  llmConfiguration.shape.provider.safeParse(provider).data ?? 'openai-compatible';
+
+/** Other providers have addresses of their own. */
+export const isModelAtUrl = (configuration: Readonly<Record<string, unknown>>): boolean =>
+  providerOf(configuration) === 'openai-compatible';
+
 /** What is missing to reach a model. */
 export function modelProblems({
   configuration,
@@ -73,8 +80,7 @@ export function modelProblems({
   authentication_type: authentication,
 }: KindFacts): KindProblem[] {
   const isSet = (key: string): boolean => typeof configuration[key] === 'string' && configuration[key] !== '';
-  const provider =
-    llmConfiguration.shape.provider.safeParse(configuration['provider']).data ?? 'openai-compatible';
+  const provider = providerOf(configuration);
   const problems: KindProblem[] = [];
   const require = (key: string, instead: string, isGiven = isSet(key)): void => {
     if (!isGiven) problems.push({ key, message: `"${key}" is missing${instead}` });
@@ -99,6 +105,7 @@ export function modelProblems({
 export const llmKind: AgentKind = {
   configuration: llmConfiguration,
   address: 'base_url',
+  isCalledAtUrl: isModelAtUrl,
   keys: [],
   problems: modelProblems,
 };

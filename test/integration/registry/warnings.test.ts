@@ -69,6 +69,8 @@ test.each([
   ['api', { url: 'http://169.254.169.254/latest' }, '/url'],
   ['a2a', { configuration: { card_url: 'https://localhost/card.json' } }, '/configuration/card_url'],
   ['llm', { configuration: { base_url: 'http://192.168.0.7/v1', model: 'm' } }, '/configuration/base_url'],
+  ['llm', { url: 'http://10.0.0.5/v1', configuration: { model: 'm' } }, '/url'],
+  ['vision', { url: 'http://10.0.0.5/v1', configuration: { model: 'm' } }, '/url'],
 ])('an agent of type %s with %j is warned that it cannot be called there', async (type, more, pointer) => {
   const { warnings, id } = await create({ type, ...more });
   const warning = {
@@ -85,6 +87,17 @@ test.each(['http://8.8.8.8/score', 'http://x.example', 'http://10.0.0.{host}/sco
   'an agent at %s is not warned of its address',
   async (endpoint) =>
     expect((await create({ type: 'api', configuration: { endpoint } })).warnings).toEqual([]),
+);
+
+test.each(['llm', 'vision'])(
+  'an agent of type %s is not warned of its url if its provider has an address of its own',
+  async (type) => {
+    const url = 'http://10.0.0.5/v1';
+    const configuration = { provider: 'anthropic', model: 'm', api_key: 'k'.repeat(20) };
+    expect((await create({ type, url, configuration })).warnings).toEqual([]);
+    const elsewhere = { ...configuration, base_url: url };
+    expect(pointersOf(await create({ type, configuration: elsewhere }))).toEqual(['/configuration/base_url']);
+  },
 );
 
 const ENDPOINT = { url: 'https://x.example' };
