@@ -5,6 +5,7 @@ import type { AgentKind } from './agent-kinds/kind.ts';
 import { issueText } from './issue-texts.ts';
 import { ownPrice } from './prices.ts';
 import { escapeToken } from './json-pointer.ts';
+import { secretEndpoint } from './secret-endpoint.ts';
 import { didYouMean } from './suggest.ts';
 import { credentialProblems } from './credential-keys.ts';
 import { credentialsIn, namesCredential } from './credentials.ts';
@@ -164,6 +165,7 @@ export interface ReadableParts {
   url?: string | null | undefined;
   description?: string | null | undefined;
   documentation?: string | null | undefined;
+  team_id?: string | null | undefined;
 }
 
 /** Warnings about text that looks like a credential and was not moved to the secret store. */
@@ -174,7 +176,7 @@ export function credentialWarnings(parts: ReadableParts): ConfigurationWarning[]
         pointer,
         message:
           'looks like a credential, which everybody who sees the agent can read: ' +
-          'store it with PUT /secrets/{name}, and write <NAME> in its place',
+          `store it with ${secretEndpoint('{name}', parts.team_id)}, and write <NAME> in its place`,
       })),
   );
 }

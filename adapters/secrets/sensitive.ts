@@ -5,6 +5,7 @@
 import { fault } from '../../contracts/fault.ts';
 import type { CallFiles } from '../../domain/ports.ts';
 import { fillPlaceholders, placeholderNames, unboundName } from '../../contracts/placeholders.ts';
+import { secretEndpoints } from '../../contracts/secret-endpoint.ts';
 import { objectIn } from '../../contracts/secret-value.ts';
 import { isTextual } from '../http/media-types.ts';
 import { createRedactor } from './redactor.ts';
@@ -65,7 +66,7 @@ export async function loadSensitive(
     if (value === null)
       throw fault(
         'configuration',
-        `The secret ${name} is not in the owner's store: add it with PUT /secrets/${name}`,
+        `The secret ${name} is not in the owner's store: add it with ${secretEndpoints(name)}`,
       );
     values.set(name, value);
   }

@@ -109,7 +109,6 @@ function hintOf({ code, errors }: ApiError): string | undefined {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  unknown_secret: 'To add a secret: cadenza secret set NAME',
   version_not_published: 'To publish it: cadenza agent publish AGENT VERSION',
 };
 

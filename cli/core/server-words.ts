@@ -2,6 +2,8 @@
 
 /** Endpoints in the server's sentences, and the commands that call them. */
 const COMMANDS: readonly (readonly [endpoint: RegExp, command: string])[] = [
+  [/\bPUT (\/secrets\/\S+)\?team_id=\{id\}/g, 'PUT $1 --team TEAM'],
+  [/\bPUT (\/secrets\/\S+)\?team_id=([\da-f-]{36})/g, 'PUT $1 --team $2'],
   [/\bPUT \/secrets\/\{name\}/g, 'cadenza secret set NAME'],
   [/\bPUT \/secrets\/([\w.-]+\w)/g, 'cadenza secret set $1'],
   [/\bat POST \/users\/me\/verify\b/g, 'with cadenza session verify'],

@@ -1,6 +1,7 @@
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { credentialsIn } from '../../contracts/credentials.ts';
 import { escapeToken } from '../../contracts/json-pointer.ts';
+import { secretEndpoint } from '../../contracts/secret-endpoint.ts';
 import { AgentSkill } from '../../db/entities/agent-skill.ts';
 import { Agent } from '../../db/entities/agent.ts';
 import { LockMode } from '../../db/orm.ts';
@@ -34,7 +35,7 @@ export const agentApplier: Applier<AgentResource, Agent> = {
   },
   async changes(context, agent, resource) {
     const fields = resolvedFields(context, resource.fields);
-    checkLiterals(fields);
+    checkLiterals(context, fields);
     const names = Object.keys(fields).filter(
       (name) =>
         !CONTENT.has(name) &&
@@ -53,7 +54,7 @@ export const agentApplier: Applier<AgentResource, Agent> = {
   async create(context, { fields, skills, publish }) {
     const { em, encryption, actor } = context;
     const wanted = resolvedFields(context, fields);
-    checkLiterals(wanted);
+    checkLiterals(context, wanted);
     const team_id = context.teamId;
     const state = await createAgent(em, encryption, actor, { ...wanted, team_id }, skills ?? []);
     await settle(context, state, wanted, publish, true);
@@ -107,7 +108,7 @@ async function settle(
   await checkSecretLimit(em, limits, holderOf(agent));
   const moved = PARTS.flatMap((part) => changedTexts(wanted[part], agent[part], `/${part}`));
   const errors = [
-    ...moved.map(literalSecret),
+    ...moved.map((pointer) => literalSecret(context, pointer)),
     ...warnings
       .filter(({ code }) => code === undefined)
       .map(({ pointer, message }) => ({ pointer, code: 'missing_reference', message })),
@@ -125,16 +126,20 @@ function changedTexts(wanted: unknown, saved: unknown, pointer: string): string[
 }
 
 /** A file of a set is no place for credentials. */
-function checkLiterals(fields: AgentFields): void {
-  const errors = PARTS.flatMap((part) => credentialsIn(fields[part], `/${part}`)).map(literalSecret);
+function checkLiterals(context: ApplyContext, fields: AgentFields): void {
+  const errors = PARTS.flatMap((part) => credentialsIn(fields[part], `/${part}`)).map((pointer) =>
+    literalSecret(context, pointer),
+  );
   if (errors.length > 0) throw invalid(errors);
 }
 
-function literalSecret(pointer: string): FieldError {
+function literalSecret({ teamId }: ApplyContext, pointer: string): FieldError {
   return {
     pointer,
     code: 'literal_secret',
-    message: 'a credential is written here: store it with PUT /secrets/{name}, and write <NAME> instead',
+    message:
+      'a credential is written here: ' +
+      `store it with ${secretEndpoint('{name}', teamId)}, and write <NAME> instead`,
   };
 }
 

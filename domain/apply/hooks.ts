@@ -66,5 +66,6 @@ async function checkSecrets(context: ApplyContext, fields: HookResource['fields'
     named.map(({ name }) => name),
   );
   const missing = named.filter(({ name }) => !existing.has(name));
-  if (missing.length > 0) throw invalid(missing.map(({ key, name }) => unknownSecret(`/${key}`, name)));
+  if (missing.length > 0)
+    throw invalid(missing.map(({ key, name }) => unknownSecret(context, `/${key}`, name)));
 }

@@ -1,4 +1,5 @@
 /** Resources of a set, as `POST /apply` describes them, and what the appliers of each kind share. */
+import { secretEndpoint } from '../../contracts/secret-endpoint.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import type { FieldError } from '../errors.ts';
@@ -126,10 +127,14 @@ export async function existingSecrets(
   return new Set(rows.map(({ name }) => name));
 }
 
-export function unknownSecret(pointer: string, name: string): FieldError {
+export function unknownSecret(
+  { teamId }: Pick<ApplyContext, 'teamId'>,
+  pointer: string,
+  name: string,
+): FieldError {
   return {
     pointer,
     code: 'unknown_secret',
-    message: `there is no secret ${name}: store it with PUT /secrets/${name}`,
+    message: `there is no secret ${name}: store it with ${secretEndpoint(name, teamId)}`,
   };
 }

@@ -74,12 +74,12 @@ export const webhookApplier: Applier<WebhookResource, Webhook> = {
 
 /** The value of the secret that the resource names; null if it names none. @throws 422 */
 async function valueOf(
-  { em, encryption, holder }: ApplyContext,
+  { em, encryption, holder, teamId }: ApplyContext,
   { secret }: WebhookResource,
 ): Promise<string | null> {
   if (secret === null) return null;
   const value = await resolveSecret(em, encryption, holder, secret);
-  if (value === null) throw invalid([unknownSecret('/secret', secret)]);
+  if (value === null) throw invalid([unknownSecret({ teamId }, '/secret', secret)]);
   if (!isSecret(value)) {
     const message = `the value of ${secret} must be whsec_ followed by 24 to 64 bytes in base64`;
     throw invalid([{ pointer: '/secret', code: 'invalid_secret', message }]);

@@ -189,7 +189,7 @@ async function checkRunnable(
   const existing = await existingSecrets(context, names);
   const missing = names.filter((name) => !existing.has(name));
   errors.push(
-    ...missing.map((name) => unknownSecret(`/definition/use/secrets/${names.indexOf(name)}`, name)),
+    ...missing.map((name) => unknownSecret(context, `/definition/use/secrets/${names.indexOf(name)}`, name)),
   );
   if (errors.length > 0) throw invalid(errors);
 }

@@ -2,6 +2,7 @@
 import { v7 as uuidv7 } from 'uuid';
 
 import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
+import { secretEndpoint } from '../../contracts/secret-endpoint.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
@@ -230,7 +231,7 @@ async function checkFields(
     const whose = hook.team_id === null ? 'owner' : 'team';
     const message =
       value === null
-        ? `names no secret of the ${whose}: store it with PUT /secrets/${name}`
+        ? `names no secret of the ${whose}: store it with ${secretEndpoint(name, hook.team_id)}`
         : problemOf(fields.scheme, name, value);
     if (message !== null) throw invalid([{ pointer: `/${key}`, code: 'invalid_secret', message }]);
   }

@@ -2,10 +2,12 @@
  * Maps the names of an item's secrets to secrets of the actor, or of the team for which it is installed.
  * Only explicitly given bindings count, never an equal name.
  */
+import { secretEndpoint } from '../../contracts/secret-endpoint.ts';
 import type { ItemKind } from '../../db/entities/marketplace-item.ts';
 import { Secret } from '../../db/entities/secret.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { invalid, jsonPointer, type FieldError } from '../errors.ts';
+import type { Installer } from './installer.ts';
 
 /** The names that a placeholder in a configuration can have. */
 const PLACEHOLDER_NAME = /^[A-Z][A-Z0-9_]*$/;
@@ -32,12 +34,12 @@ export class Bindings {
   }
 
   /** @throws 422 for names that the item does not require, and for secrets that the holder does not have */
-  async check(em: EntityManager, holderId: string): Promise<void> {
+  async check(em: EntityManager, { team_id, holder_id }: Installer): Promise<void> {
     const wanted = [...new Set(this.#given.values())];
     const own =
       wanted.length === 0
         ? []
-        : await em.find(Secret, { owner_id: holderId, name: { $in: wanted } }, { fields: ['name'] });
+        : await em.find(Secret, { owner_id: holder_id, name: { $in: wanted } }, { fields: ['name'] });
     const names = new Set(own.map(({ name }) => name));
     const errors = [...this.#given].flatMap(([name, secret]): FieldError[] => {
       const pointer = jsonPointer(['secrets', name]);
@@ -56,7 +58,9 @@ export class Bindings {
           {
             pointer,
             code: 'unknown_secret',
-            message: `there is no secret ${JSON.stringify(secret)}: add it with PUT /secrets/{name}`,
+            message:
+              `there is no secret ${JSON.stringify(secret)}: ` +
+              `add it with ${secretEndpoint(secret, team_id)}`,
           },
         ];
       if (offered.kind === 'agent' && !PLACEHOLDER_NAME.test(secret)) {

@@ -100,7 +100,7 @@ export async function installItem(
   const bindings = new Bindings(secrets);
   bindings.offer('', version.requires.secrets, content.kind);
   offerAgents(bindings, plans);
-  await bindings.check(em, installer.holder_id);
+  await bindings.check(em, installer);
 
   const context = { em, encryption, installer, bindings };
   if (content.kind === 'agent') {
@@ -150,7 +150,7 @@ async function agentAgain(
   content: AgentContent,
   earlier: EarlierCopy,
 ): Promise<CopyAgain> {
-  await bindings.check(em, installer.holder_id);
+  await bindings.check(em, installer);
   const agent = await agentOf(em, earlier);
   const { configuration } = await getVersion(em, agent, agent.version);
   const secrets = unboundIn([configuration, agent.authentication_config], version.requires.secrets, 'agent');
@@ -178,7 +178,7 @@ async function workflowAgain(
   const plans = await planAgents(em, installer, distinct(missing), { lock: true });
   offerAgents(bindings, plans);
   for (const { agent } of version.requires.agents) bindings.tolerate(prefixOf({ agent }));
-  await bindings.check(em, installer.holder_id);
+  await bindings.check(em, installer);
   await refuseAgentBindings(context, version.requires.agents);
   const secrets = unboundIn(before.revision.definition, version.requires.secrets, 'workflow');
   refuseBinding(

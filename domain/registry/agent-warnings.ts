@@ -10,6 +10,7 @@ import {
 import { isRecord } from '../../contracts/is-record.ts';
 import { splitModelTexts } from '../../contracts/model-texts.ts';
 import { placeholderNames, unboundName } from '../../contracts/placeholders.ts';
+import { secretEndpoint } from '../../contracts/secret-endpoint.ts';
 import { template } from '../../language/expressions/index.ts';
 import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
 import { memoryMibOf } from '../../contracts/agent-kinds/docker.ts';
@@ -60,16 +61,7 @@ export async function missingReferences(
   em: EntityManager,
   agents: readonly WarnedAgent[],
 ): Promise<Map<string, MissingReference[]>> {
-  const secrets = agents.flatMap((agent) =>
-    PARTS.flatMap((part) =>
-      [...placeholderNames(settingsOf(agent, part))].map((name) => ({
-        agent: agent.id,
-        owner: holderOf(agent),
-        part,
-        name,
-      })),
-    ),
-  );
+  const secrets = agents.flatMap(secretReferences);
   const workflows = agents.flatMap((agent) => {
     const id = agent.configuration?.['workflow_id'];
     return kindOf(agent) === 'workflow' && typeof id === 'string'
@@ -88,9 +80,9 @@ export async function missingReferences(
   if (secrets.length + workflows.length + tools.length === 0) return found;
   const rows = await em.execute<(MissingReference & { agent: string })[]>(
     `select s.agent, '/' || s.part as pointer, true as names_secret,
-            'the secret ' || s.name || ' is not in the owner''s store: add it with PUT /secrets/' || s.name
-              || '; invoking the agent will fault' as message
-       from json_to_recordset(?::json) as s (agent uuid, owner uuid, part text, name text)
+            s.message
+       from json_to_recordset(?::json)
+         as s (agent uuid, owner uuid, part text, name text, message text)
       where not exists (select from secret k where k.owner_id = s.owner and k.name = s.name)
      union all
      select w.agent, '/configuration/workflow_id', false,
@@ -116,6 +108,20 @@ export async function missingReferences(
   for (const { agent, ...warning } of rows) found.get(agent)?.push(warning);
   return found;
 }
+
+/** The secrets that an agent names, and what to say of one that is missing. */
+const secretReferences = (agent: WarnedAgent) =>
+  PARTS.flatMap((part) =>
+    [...placeholderNames(settingsOf(agent, part))].map((name) => ({
+      agent: agent.id,
+      owner: holderOf(agent),
+      part,
+      name,
+      message:
+        `the secret ${name} is not in the ${agent.team_id ? 'team' : 'owner'}'s store: ` +
+        `add it with ${secretEndpoint(name, agent.team_id)}; invoking the agent will fault`,
+    })),
+  );
 
 async function addNames(
   em: EntityManager,

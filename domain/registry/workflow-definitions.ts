@@ -6,6 +6,7 @@ import { refusals } from '../../contracts/process-policy.ts';
 import { readProcessPolicy } from '../operations/process-policy.ts';
 import { functionPlace, type Resource } from '../../language/definition/resources.ts';
 import { credentialsInDefinition } from '../../contracts/credentials.ts';
+import { secretEndpoints } from '../../contracts/secret-endpoint.ts';
 import { validateDefinition, type Problem, type References } from '../../language/definition/validate.ts';
 import type { ResolvedAgent } from '../../db/entities/workflow-revision.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -136,7 +137,7 @@ async function refusedProcesses(em: EntityManager, processes: References['proces
 function writtenCredentials(definition: unknown): Problem[] {
   const message =
     'a credential is written here, where everyone who sees the workflow can read it: ' +
-    'store it with PUT /secrets/{name}, and read it as $secrets.<name>';
+    `store it with ${secretEndpoints('{name}')}, and read it as $secrets.<name>`;
   return credentialsInDefinition(definition).map((pointer) => ({
     pointer,
     code: 'literal_secret',

@@ -330,7 +330,7 @@ test('an item goes from its submission to the installation and review of somebod
 
   expect((await grace.run(['market', 'review', item, '--rating', '5'])).exitCode).not.toBe(0);
   const unbound = await grace.run(['market', 'install', item, '--bind', 'SERVICE_KEY=MINE']);
-  expect([unbound.exitCode, unbound.stderr]).toEqual([1, expect.stringContaining('cadenza secret set NAME')]);
+  expect([unbound.exitCode, unbound.stderr]).toEqual([1, expect.stringContaining('cadenza secret set MINE')]);
   await grace.run(['secret', 'set', 'MINE', '--stdin'], { stdin: 'v' });
   const installed = await grace.run(['market', 'install', item, '--bind', 'SERVICE_KEY=MINE']);
   expect([installed.exitCode, installed.stderr, installed.json().name]).toEqual([0, '', 'shared']);

@@ -104,6 +104,30 @@ test('a missing secret is answered with the command that stores it', async () =>
   ]);
 });
 
+test('of a team, the command that stores a missing secret names the team', async () => {
+  const { username } = await app.user('builder');
+  const made = await admin.run(['team', 'create', 'receivers', '--admin', username]);
+  const command = `cadenza secret set TEAM_KEY --team ${made.json().id}`;
+  const hook = ['hook', 'create', 'calls', '--scheme', 'github', '--secret', 'TEAM_KEY'];
+  const { exitCode, stderr } = await cli.run([...hook, '--team', 'receivers']);
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`store it with ${command}\n`)]);
+  const configuration = { endpoint: 'https://example.com/s', headers: { 'X-Key': '<TEAM_KEY>' } };
+  const agent = { name: 'ours', type: 'api', version: '1.0.0', visibility: 'private', configuration };
+  const registered = await cli.run(['agent', 'create', '-', '--team', 'receivers'], {
+    stdin: JSON.stringify(agent),
+  });
+  expect([registered.exitCode, registered.stderr]).toEqual([
+    0,
+    expect.stringContaining(`the secret TEAM_KEY is not in the team's store: add it with ${command};`),
+  ]);
+  const [, ...words] = command.split(' ');
+  expect((await cli.run([...words, '--stdin'], { stdin: 'k'.repeat(20) })).exitCode).toBe(0);
+  const created = await cli.run([...hook, '--team', 'receivers']);
+  expect([created.exitCode, created.stderr]).toEqual([0, '']);
+  const { warnings } = (await cli.run(['agent', 'get', registered.json().id])).json();
+  expect(warnings).toEqual([]);
+});
+
 test('a list of nothing is refused', async () => {
   const { exitCode, stderr } = await cli.run(['run', 'list', '--limit', '0']);
   expect([exitCode, stderr]).toEqual([2, 'error: --limit is at least 1.\n']);

@@ -168,7 +168,10 @@ describe('a team', () => {
       builder.client.post('/apply', { set: 'payroll', resources: [workflow], ...more });
     await builder.client.put('/secrets/key', { value: 'mine' });
     expect((await apply({})).status).toBe(403);
-    expect((await apply({ team_id: team.id })).body.problems[0].code).toBe('unknown_secret');
+    expect((await apply({ team_id: team.id })).body.problems[0]).toMatchObject({
+      code: 'unknown_secret',
+      message: `there is no secret key: store it with PUT /secrets/key?team_id=${team.id}`,
+    });
     await builder.client.put(`/secrets/key?team_id=${team.id}`, { value: 'ours' });
     const [{ id }] = created(await apply({ team_id: team.id })).plan;
     expect((await viewer.client.get(`/workflows/${id}`)).body).toMatchObject({ team_id: team.id });
@@ -196,7 +199,10 @@ describe('a team', () => {
       client.post(path, { team_id: team.id, secrets });
     expect((await install(viewer)).status).toBe(403);
     await builder.client.put('/secrets/MINE', { value: 'of the builder' });
-    expect((await install(builder, { KEY: 'MINE' })).body.errors[0].code).toBe('unknown_secret');
+    expect((await install(builder, { KEY: 'MINE' })).body.errors[0]).toMatchObject({
+      code: 'unknown_secret',
+      message: `there is no secret "MINE": add it with PUT /secrets/MINE?team_id=${team.id}`,
+    });
     await builder.client.put(`/secrets/OURS?team_id=${team.id}`, { value: 'of the team' });
     const copy = created(await install(builder, { KEY: 'OURS' }));
     const agent = (await viewer.client.get(`/agents/${copy.ref_id}`)).body;

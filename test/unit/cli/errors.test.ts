@@ -2,6 +2,7 @@
 import { expect, test } from '@jest/globals';
 
 import { ApiError } from '../../../client/index.ts';
+import { secretEndpoint, secretEndpoints } from '../../../contracts/secret-endpoint.ts';
 import { failureLines, failureOf } from '../../../cli/core/errors.ts';
 import { fieldsOf, flag, sets, text } from '../../../cli/core/flags.ts';
 
@@ -56,6 +57,17 @@ test('endpoints in sentences of the server are commands', () => {
   ]);
   expect(said('a credential: store it with PUT /secrets/{name}, and')).toEqual([
     'error: a credential: store it with cadenza secret set NAME, and',
+  ]);
+  const team = '0197a3b2-5c1d-7e8f-9a0b-1c2d3e4f5a6b';
+  expect(said(`store it with ${secretEndpoint('KEY', team)}`)).toEqual([
+    `error: store it with cadenza secret set KEY --team ${team}`,
+  ]);
+  expect(said(`store it with ${secretEndpoint('{name}', team)}, and`)).toEqual([
+    `error: store it with cadenza secret set NAME --team ${team}, and`,
+  ]);
+  expect(said(`add it with ${secretEndpoints('KEY')}; it will fault`)).toEqual([
+    'error: add it with cadenza secret set KEY, or for a team with cadenza secret set KEY --team TEAM; ' +
+      'it will fault',
   ]);
   expect(said('Show your second factor first, at POST /users/me/verify.')).toEqual([
     'error: Show your second factor first, with cadenza session verify.',
