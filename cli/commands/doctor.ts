@@ -6,6 +6,7 @@ import type { Cli } from '../core/cli.ts';
 import { command } from '../core/command.ts';
 import { CliError, EXIT } from '../core/errors.ts';
 import { findingView, type Finding } from '../core/findings.ts';
+import { send } from '../core/oauth.ts';
 import { cliVersion, readinessOf } from './status.ts';
 
 /** The start of the versions of the API that the client was generated from. */
@@ -36,7 +37,7 @@ async function server(cli: Cli): Promise<Finding[]> {
   let sent = Date.now();
   let health: Response;
   try {
-    health = await cli.session.fetch(`${url}/healthz`, { signal: cli.signal });
+    health = await send(`${url}/healthz`, { signal: cli.signal });
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     const hint = `${error.message} Start it with npm start, or name another one: cadenza config set url URL`;
@@ -106,7 +107,7 @@ async function backups(cli: Cli): Promise<Finding[]> {
 }
 
 async function versions(cli: Cli): Promise<Finding> {
-  const { info } = await cli.client.call('getOpenApi');
+  const { info } = await cli.anonymous.call('getOpenApi');
   const api =
     typeof info === 'object' && info !== null && 'version' in info ? String(info.version) : 'unknown';
   const detail = `release ${cliVersion()} of the command line, version ${api} of the API (numbered apart)`;

@@ -6,6 +6,7 @@ import { openInBrowser } from '../core/browser.ts';
 import { command, optional } from '../core/command.ts';
 import { CliError, EXIT } from '../core/errors.ts';
 import { flag } from '../core/flags.ts';
+import { OAuthRefusal } from '../core/oauth.ts';
 import type { View } from '../core/table.ts';
 import type { Cli } from '../core/cli.ts';
 
@@ -32,7 +33,7 @@ export const whoamiCommand = command({
 /** The health of the server; a server that is down answers 503 with the same record. */
 export async function readinessOf(cli: Cli): Promise<Readiness> {
   try {
-    return await cli.client.call('getReadiness');
+    return await cli.anonymous.call('getReadiness');
   } catch (error) {
     // The answer of /readyz, which is no problem document.
     if (error instanceof ApiError && error.status === 503 && 'checks' in error.problem)
@@ -64,8 +65,11 @@ export const statusCommand = command({
   brief: 'Show the server, the user and the health; exits with 3 if the server is down',
   run: async (cli) => {
     const { url, profileName: profile } = cli.session;
-    const reached = await Promise.all([readinessOf(cli), userOf(cli)]).catch(absent);
-    const [{ status, problems = [] }, user] = reached;
+    const { status, problems = [] } = await readinessOf(cli).catch(downIfAway);
+    const user = await userOf(cli).catch((error: unknown) => {
+      if (status !== 'down' || !isOfAbsentServer(error)) throw error;
+      return null;
+    });
     await cli.out.record({ url, profile, user, status, problems }, statusView);
     if (status !== 'down') return EXIT.good;
     cli.say('Look closer: cadenza doctor');
@@ -83,12 +87,16 @@ async function userOf({ session, client }: Cli): Promise<string | null> {
   }
 }
 
-/** Of a server that cannot be reached, or of which only a proxy answers. */
-function absent(error: unknown): [Pick<Readiness, 'status' | 'problems'>, null] {
-  const isAway = error instanceof CliError && error.code === 'server_unreachable';
-  const isProxys = error instanceof ApiError && [502, 503, 504].includes(error.status);
-  if (!isAway && !isProxys) throw error;
-  return [{ status: 'down', problems: [error.message] }, null];
+function downIfAway(error: unknown): Pick<Readiness, 'status' | 'problems'> {
+  if (!(error instanceof Error) || !isOfAbsentServer(error)) throw error;
+  return { status: 'down', problems: [error.message] };
+}
+
+/** Of a server that cannot be reached, or for which only a proxy answers. */
+function isOfAbsentServer(error: unknown): boolean {
+  if (error instanceof ApiError || error instanceof OAuthRefusal)
+    return [502, 503, 504].some((status) => status === error.status);
+  return error instanceof CliError && error.code === 'server_unreachable';
 }
 
 export const cliVersion = (): string => {

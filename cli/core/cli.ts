@@ -6,6 +6,7 @@ import { createClient, type Client } from '../../client/index.ts';
 import { ConfigFile } from './config-file.ts';
 import { CliError, EXIT } from './errors.ts';
 import type { CommonFlags } from './flags.ts';
+import { send } from './oauth.ts';
 import { Output, type OutputOptions } from './output.ts';
 import { inCommands } from './server-words.ts';
 import { Session } from './session.ts';
@@ -28,6 +29,8 @@ export class Cli {
   readonly config: ConfigFile;
   readonly session: Session;
   readonly client: Client;
+  /** Sends no token: it can ask how the server is while none can be had. */
+  readonly anonymous: Client;
 
   constructor(surroundings: Surroundings, flags: CommonFlags) {
     const { env, stdout, stderr, signal } = surroundings;
@@ -45,6 +48,7 @@ export class Cli {
     this.config = new ConfigFile(env);
     this.session = new Session(this.config, env, flags.profile);
     this.client = createClient({ baseUrl: this.session.url, fetch: this.session.fetch });
+    this.anonymous = createClient({ baseUrl: this.session.url, fetch: send });
   }
 
   /** Whether somebody sees questions and can answer them. */

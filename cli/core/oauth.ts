@@ -18,6 +18,8 @@ export const USER_AGENT = `cadenza-cli (${platform() === 'darwin' ? 'Macintosh' 
 export class OAuthRefusal extends CliError {
   /** Of `mfa_required`: what the second step answers. */
   challenge: string | undefined;
+  /** Of the answer of the server, or of a proxy before it. */
+  status: number | undefined;
 }
 
 export async function requestTokens(
@@ -62,6 +64,7 @@ export async function postForm(
     exitCode: isLasting(response.status) ? EXIT.logIn : EXIT.failed,
   });
   refusal.challenge = textOf(answer['challenge']);
+  refusal.status = response.status;
   throw refusal;
 }
 

@@ -321,6 +321,13 @@ test('status and doctor show server, user and health', async () => {
   expect(found).toMatchObject({ database: 'ok', temporal: 'warn' });
 });
 
+test('doctor says what is wrong with a session beside what is right with the server', async () => {
+  const env = { CADENZA_CLIENT_ID: 'nobody', CADENZA_CLIENT_SECRET: 'wrong' };
+  const doctor = await here().run(['doctor'], { env });
+  const found = Object.fromEntries(doctor.json().map((row: any) => [row.check, row.status]));
+  expect([doctor.exitCode, found]).toMatchObject([3, { server: 'ok', session: 'error', versions: 'ok' }]);
+});
+
 test('api reaches any endpoint: bodies, pages with a bound, text, refusals', async () => {
   const user = here();
   await logIn(user);

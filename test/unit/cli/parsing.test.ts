@@ -92,6 +92,29 @@ test('a server that is away is 3 for status, else 1 and named; without a session
   expect([whoami.exitCode, whoami.stderr]).toEqual([4, expect.stringContaining('cadenza login')]);
 });
 
+test('a server for which only a proxy answers is 3 for status, whoever asks', async () => {
+  const proxy = await startServer(({ path }, response) => {
+    response.writeHead(path === '/auth/token' ? 503 : 502, { 'content-type': 'application/json' });
+    response.end('{"error": "no upstream"}');
+  });
+  const client = { CADENZA_CLIENT_ID: 'ci', CADENZA_CLIENT_SECRET: 's' };
+  const doctored = await user.run(['doctor'], { env: { CADENZA_URL: proxy.url, ...client } });
+  expect([doctored.exitCode, doctored.json()[1]]).toEqual([
+    3,
+    expect.objectContaining({ check: 'server', detail: expect.stringContaining('status 502') }),
+  ]);
+  for (const env of [client, { CADENZA_TOKEN: 'x' }, {}]) {
+    const status = await user.run(['status'], { env: { CADENZA_URL: proxy.url, ...env } });
+    expect([env, status.exitCode, status.json(), status.stderr]).toEqual([
+      env,
+      3,
+      expect.objectContaining({ user: null, status: 'down', problems: [expect.stringContaining('502')] }),
+      'Look closer: cadenza doctor\n',
+    ]);
+  }
+  await proxy.close();
+});
+
 test('doctor says that the server is away and what to do, and exits with 3', async () => {
   const { exitCode, json } = await user.run(['doctor']);
   expect(exitCode).toBe(3);
