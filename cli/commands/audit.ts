@@ -8,7 +8,7 @@ import { command, type Context } from '../core/command.ts';
 import { EXIT, usageError } from '../core/errors.ts';
 import { choice, flag, refuseFlags, seconds, text, proposedText, texts } from '../core/flags.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { ofTeam, personId } from '../core/names.ts';
+import { filteredId, ofTeam } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
 import { printFeed } from './audit-feed.ts';
@@ -58,7 +58,7 @@ interface Filters {
 const queryOf = async (cli: Cli, { actor, objectType, object, team, ...rest }: Filters) => ({
   ...rest,
   ...(await ofTeam(cli, team)),
-  actor_id: actor === undefined || actor === 'me' ? actor : await personId(cli, actor),
+  actor_id: await filteredId(cli, actor),
   object_type: objectType,
   object_id: object,
 });

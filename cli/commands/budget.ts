@@ -10,7 +10,7 @@ import { usageError } from '../core/errors.ts';
 import { choice, count, flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { agentId, isId, personId, workflowId } from '../core/names.ts';
+import { agentId, anybodysId, isId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 
 const amount = (used: number, held: number, more: number, most: number | null): string => {
@@ -56,7 +56,7 @@ async function idOf(cli: Cli, subject: string, given: string): Promise<string> {
   if (isId(given)) return given;
   if (subject === 'agent') return agentId(cli, given);
   if (subject === 'workflow') return workflowId(cli, given);
-  if (subject === 'user') return personId(cli, given);
+  if (subject === 'user') return anybodysId(cli, given);
   throw usageError(subject === 'run' ? 'Give the id of the run.' : `${subject} has no budget.`);
 }
 

@@ -7,7 +7,7 @@ import { sourceView } from '../core/event-views.ts';
 import { flag, text, texts } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, ownerFlag, pageOf } from '../core/lists.ts';
-import { isId, ofOwner, ofTeam, personId, usernamesOf, workflowId } from '../core/names.ts';
+import { isId, isUsername, ofOwner, ofTeam, personId, usernamesOf, workflowId } from '../core/names.ts';
 import { WORKFLOW } from '../core/workflows.ts';
 
 export const sources = command({
@@ -154,7 +154,12 @@ export const disallow = command({
   brief: 'Let events of a user reach a workflow no more; runs that listen already keep theirs',
   arguments: [WORKFLOW, USER],
   run: async (cli, _flags, workflow, user) => {
-    const id = await personId(cli, user);
-    await changeSenders(cli, workflow, (users) => users.filter((one) => one !== id));
+    const path = { id: await workflowId(cli, workflow) };
+    const { users: before } = await cli.client.call('getEventSenders', { path, signal: cli.signal });
+    // People do not find one whose account is disabled.
+    const names = await usernamesOf(cli, before);
+    const known = before.find((_id, at) => isUsername({ username: names[at] ?? '' }, user));
+    const id = known ?? (await personId(cli, user));
+    await changeSenders(cli, path.id, (users) => users.filter((one) => one !== id));
   },
 });

@@ -36,7 +36,7 @@ export const inboxCommand = command({
   flags: { ...listFlags, ...taskFlags, list: flag('Print the list, also on a terminal') },
   run: async (cli, { list, ...flags }) => {
     await cli.requireLogIn();
-    const query = { ...taskQuery(flags), ...pageOf(flags) };
+    const query = { ...(await taskQuery(cli, flags)), ...pageOf(flags) };
     const tasks = await collect(
       cli,
       cli.client.items('listHumanTasks', { query, signal: cli.signal }),
@@ -55,7 +55,7 @@ const rowOf = ({ id, title, workflow_name: workflow, decisions = [], ...task }: 
   decisions: decisions.map((decision) => decision.id),
 });
 
-type TaskQuery = ReturnType<typeof taskQuery>;
+type TaskQuery = Awaited<ReturnType<typeof taskQuery>>;
 
 async function pick(cli: Cli, tasks: readonly ListedHumanTask[], query: TaskQuery): Promise<void> {
   const { stdin } = cli.surroundings;

@@ -9,11 +9,10 @@ import { CliError, usageError } from '../core/errors.ts';
 import { flag, text, texts } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { isId } from '../core/names.ts';
+import { isId, userId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { oneLine } from '../core/text.ts';
 import { changedIssuer, fieldsOfChanged, fieldsOfNew, newIssuer } from './issuer-fields.ts';
-import { userId } from './user.ts';
 
 const ISSUER = argument('ISSUER', 'Id or short name');
 

@@ -5,9 +5,8 @@ import type { QuotaState, Team, UpdateTeamRequest, UpdateUserRequest, User } fro
 import { command, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { flag, text, texts } from '../core/flags.ts';
-import { teamId } from '../core/names.ts';
+import { teamId, userId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
-import { userId } from './user.ts';
 
 const quotaView: View<QuotaState> = {
   columns: [

@@ -9,9 +9,10 @@ import { usageError } from '../core/errors.ts';
 import { flag, refuseFlags, text } from '../core/flags.ts';
 import { ask, confirm, readPasswordAndCode, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { userId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
-import { awaited, userId } from './user.ts';
+import { awaited } from './user.ts';
 
 const sessionView: View<Session> = {
   columns: [

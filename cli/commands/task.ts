@@ -43,7 +43,7 @@ const list = command({
   },
   run: async (cli, { scope, status, run, workflow, team, search, ...flags }) => {
     await cli.requireLogIn();
-    const { sort, ...narrowing } = taskQuery(flags);
+    const { sort, ...narrowing } = await taskQuery(cli, flags);
     const filters = {
       ...narrowing,
       scope: scope === 'mine' ? undefined : scope,

@@ -12,7 +12,7 @@ import { fileView } from '../core/files.ts';
 import { choice, flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { agentId, personId, teamId, workflowId } from '../core/names.ts';
+import { agentId, isId, isUsername, personId, teamId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 import { workflowView } from '../core/workflows.ts';
@@ -152,12 +152,22 @@ const leave = command({
   arguments: [TEAM, PERSON],
   hasData: false,
   run: async (cli, { yes }, team, person) => {
-    const path = { id: await teamId(cli, team), user_id: await personId(cli, person) };
+    const id = await teamId(cli, team);
+    const path = { id, user_id: await memberId(cli, id, person) };
     await confirm(cli, `Remove ${person} from team ${team}?`, yes);
     await cli.client.call('removeTeamMember', { path, signal: cli.signal });
     cli.say(`Removed ${person} from team ${team}.`);
   },
 });
+
+/** Also of a member whose account is disabled, whom only admins find elsewhere. */
+async function memberId(cli: Cli, id: string, given: string): Promise<string> {
+  if (isId(given)) return given;
+  const request = { path: { id }, query: pageOf({ limit: undefined, all: true }), signal: cli.signal };
+  for await (const member of cli.client.items('listTeamMembers', request))
+    if (isUsername(member, given)) return member.user_id;
+  return personId(cli, given);
+}
 
 const groups = command({
   brief: 'List the groups whose people have a role in a team',

@@ -7,9 +7,10 @@ import { usageError } from '../core/errors.ts';
 import { flag, seconds, text, texts } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { userId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
-import { awaited, userId } from './user.ts';
+import { awaited } from './user.ts';
 
 const tokenView: View<AccessToken> = {
   columns: [

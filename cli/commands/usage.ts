@@ -3,7 +3,7 @@ import type { Usage } from '../../client/index.ts';
 import { command } from '../core/command.ts';
 import { choice, flag, refuseFlags, text } from '../core/flags.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { agentId, workflowId } from '../core/names.ts';
+import { agentId, filteredId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { oneLine } from '../core/text.ts';
 
@@ -36,7 +36,7 @@ export const usageCommand = command({
     agent: text('Only of this agent', 'AGENT'),
     workflow: text('Only of runs of this workflow', 'WORKFLOW'),
     run: text('Only of this run', 'ID'),
-    user: text('Only of runs of this user, or me', 'ID'),
+    user: text('Only of runs of this user, or me', 'USER'),
     csv: flag('As CSV'),
   },
   textWith: 'csv',
@@ -50,7 +50,7 @@ export const usageCommand = command({
       agent_id: agent === undefined ? undefined : await agentId(cli, agent),
       workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
       run_id: run,
-      user_id: user,
+      user_id: await filteredId(cli, user),
     };
     const { signal } = cli;
     if (csv === true) {

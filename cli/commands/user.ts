@@ -8,11 +8,11 @@ import { ROLES } from '../../contracts/roles.ts';
 import { didYouMean } from '../../contracts/suggest.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
-import { CliError, EXIT, usageError } from '../core/errors.ts';
+import { EXIT, usageError } from '../core/errors.ts';
 import { choice, flag, seconds, sets, text, texts } from '../core/flags.ts';
 import { ask, confirm, readPassword, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { isId } from '../core/names.ts';
+import { userId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
 import { userView } from './status.ts';
@@ -33,13 +33,6 @@ const list = command({
     await cli.out.list(await collect(cli, items, flags), userView);
   },
 });
-
-export async function userId(cli: Cli, given: string): Promise<string> {
-  if (isId(given)) return given;
-  for await (const user of cli.client.items('listUsers', { query: { q: given }, signal: cli.signal }))
-    if (user.username.toLowerCase() === given.toLowerCase()) return user.id;
-  throw new CliError(`There is no user ${given}.`, { code: 'not_found' });
-}
 
 /** In tables of what acts as a user: what it waits for, with a viewer's rights until then. */
 export function awaited(one: { awaits_second_factor: boolean }): string {

@@ -1,4 +1,5 @@
 /** Records by name or id, as people type them. */
+import { ApiError } from '../../client/index.ts';
 import { didYouMean } from '../../contracts/suggest.ts';
 import type { Cli } from './cli.ts';
 import { CliError } from './errors.ts';
@@ -54,18 +55,56 @@ export async function agentId(cli: Cli, given: string): Promise<string> {
   });
 }
 
-/** A person by username, whose case does not count. @throws CliError */
+/** A person by username, whose case does not count; none whose account is disabled. @throws CliError */
 export async function personId(cli: Cli, given: string): Promise<string> {
   if (isId(given)) return given;
-  const { signal } = cli;
-  const named = ({ id, username }: { id: string; username: string }): Named => ({ id, name: username });
-  const [found] = (await cli.client.page('listPeople', { query: { username: given }, signal })).items;
-  if (found !== undefined) return found.id;
-  throw await unknown('user', given, async () => {
-    const { items } = await cli.client.page('listPeople', { query: { limit: COMPARED }, signal });
-    return items.map(named);
-  });
+  const person = await findPerson(cli, given);
+  if (person !== undefined) return person;
+  throw await unknownPerson(cli, given);
 }
+
+/** Also one whose account is disabled, for admins: what is looked for may be theirs. @throws CliError */
+export async function anybodysId(cli: Cli, given: string): Promise<string> {
+  if (isId(given)) return given;
+  const found = (await findPerson(cli, given)) ?? (await findUser(cli, given).catch(forbiddenIsNone));
+  if (found !== undefined) return found;
+  throw await unknownPerson(cli, given);
+}
+
+/** For commands of admins alone: any account. @throws CliError */
+export async function userId(cli: Cli, given: string): Promise<string> {
+  if (isId(given)) return given;
+  const found = await findUser(cli, given);
+  if (found !== undefined) return found;
+  throw new CliError(`There is no user ${given}.`, { code: 'not_found' });
+}
+
+async function findPerson(cli: Cli, username: string): Promise<string | undefined> {
+  const { items } = await cli.client.page('listPeople', { query: { username }, signal: cli.signal });
+  return items[0]?.id;
+}
+
+async function findUser(cli: Cli, given: string): Promise<string | undefined> {
+  for await (const user of cli.client.items('listUsers', { query: { q: given }, signal: cli.signal }))
+    if (isUsername(user, given)) return user.id;
+  return undefined;
+}
+
+function forbiddenIsNone(error: unknown): undefined {
+  if (error instanceof ApiError && error.status === 403) return undefined;
+  throw error;
+}
+
+/** The case of usernames does not count. */
+export const isUsername = ({ username }: { username: string }, given: string): boolean =>
+  username.toLowerCase() === given.toLowerCase();
+
+const unknownPerson = (cli: Cli, given: string): Promise<CliError> =>
+  unknown('user', given, async () => {
+    const query = { limit: COMPARED };
+    const { items } = await cli.client.page('listPeople', { query, signal: cli.signal });
+    return items.map(({ id, username }) => ({ id, name: username }));
+  });
 
 /** The id of a team that is given by id or name. */
 export async function teamId(cli: Cli, given: string): Promise<string> {
@@ -84,10 +123,15 @@ export async function ofTeam(cli: Cli, team: string | undefined): Promise<{ team
   return team === undefined ? {} : { team_id: await teamId(cli, team) };
 }
 
-/** The query of what a person owns, where one is given; `me` is the user. */
+/** Of a filter by a person, where one is given; `me` is the user, also for the server. */
+export async function filteredId(cli: Cli, given: string | undefined): Promise<string | undefined> {
+  return given === undefined || given === 'me' ? given : anybodysId(cli, given);
+}
+
+/** The query of what a person owns, where one is given. */
 export async function ofOwner(cli: Cli, owner: string | undefined): Promise<{ owner_id?: string }> {
-  if (owner === undefined) return {};
-  return { owner_id: owner === 'me' ? owner : await personId(cli, owner) };
+  const id = await filteredId(cli, owner);
+  return id === undefined ? {} : { owner_id: id };
 }
 
 /** Usernames of these users, or the id of one who has no account any more. */

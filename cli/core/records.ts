@@ -56,16 +56,15 @@ const FINDERS = {
     return items.map(({ id, name }) => ({ word: id, brief: name }));
   },
   webhook: async (cli, _text, signal) => {
-    const { items } = await cli.client.page('listWebhooks', { query: { limit: LIMIT }, signal });
+    const items = await ownFirst((query) => cli.client.page('listWebhooks', { query, signal }));
     return items.map(({ id, url }) => ({ word: id, brief: url }));
   },
   hook: async (cli, _text, signal) => {
-    const { items } = await cli.client.page('listHooks', { query: { limit: LIMIT }, signal });
+    const items = await ownFirst((query) => cli.client.page('listHooks', { query, signal }));
     return items.map(({ id, name }) => ({ word: id, brief: name }));
   },
   source: async (cli, _text, signal) => {
-    const query = { owner_id: 'me', limit: LIMIT };
-    const { items } = await cli.client.page('listEventSources', { query, signal });
+    const items = await ownFirst((query) => cli.client.page('listEventSources', { query, signal }));
     return items.map(({ id, source }) => ({ word: id, brief: source }));
   },
   client: async (cli, _text, signal) => {
@@ -77,6 +76,15 @@ const FINDERS = {
     return items.map(({ username, display_name: name }) => ({ word: username, brief: name ?? 'user' }));
   },
 } satisfies Record<string, Finder>;
+
+/** What the user owns, then what else they see: of teams, and as an administrator of everybody. */
+async function ownFirst<T extends { id: string }>(
+  list: (query: { owner_id?: string; limit: number }) => Promise<{ items: readonly T[] }>,
+): Promise<T[]> {
+  const pages = await Promise.all([list({ owner_id: 'me', limit: LIMIT }), list({ limit: LIMIT })]);
+  const found = new Map(pages.flatMap(({ items }) => items).map((one) => [one.id, one]));
+  return [...found.values()].slice(0, LIMIT);
+}
 
 export type RecordKind = keyof typeof FINDERS;
 

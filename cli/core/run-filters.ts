@@ -2,7 +2,7 @@
 import type { Operations } from '../../client/index.ts';
 import type { Cli } from './cli.ts';
 import { sets, text, type ValuesOf } from './flags.ts';
-import { agentId, ofTeam, startableId } from './names.ts';
+import { agentId, ofOwner, ofTeam, startableId } from './names.ts';
 
 export const runFilters = {
   status: text('One or more of pending, running, waiting, …, separated by commas', 'STATUS'),
@@ -10,7 +10,7 @@ export const runFilters = {
   agent: text('Runs that use this agent', 'AGENT'),
   parent: text('Runs that this run has started', 'RUN'),
   team: text('Runs of workflows of this team', 'TEAM'),
-  owner: text('Runs of this user, or me; admins see those of everybody', 'ID'),
+  owner: text('Runs of this user, or me; admins see those of everybody', 'USER'),
   tag: text('Runs of workflows with this tag', 'TAG'),
   runTag: text('Runs with these tags of their own, separated by commas', 'TAG'),
   label: text('Runs with these labels, such as team=sales, separated by commas', 'NAME=VALUE'),
@@ -45,7 +45,7 @@ export async function runQuery(
     agent_id: agent === undefined ? undefined : await agentId(cli, agent),
     parent_run_id: parent,
     ...(await ofTeam(cli, team)),
-    owner_id: owner,
+    ...(await ofOwner(cli, owner)),
     tag,
     run_tag: runTag,
     label,

@@ -3,6 +3,7 @@ import type { HumanTask, ListedHumanTask } from '../../client/index.ts';
 import type { Cli } from './cli.ts';
 import { choice, flag, text, type ValuesOf } from './flags.ts';
 import { checkForm } from './form.ts';
+import { filteredId } from './names.ts';
 import type { View } from './table.ts';
 import { ago, oneLine, printable } from './text.ts';
 import { safeYaml } from './output.ts';
@@ -23,14 +24,17 @@ export const taskView: View<ListedHumanTask | HumanTask> = {
 /** What lists of tasks can be narrowed to, and their order. */
 export const taskFlags = {
   sort: choice('Order: priority (default), due or created; then by age', ['priority', 'due', 'created']),
-  claimedBy: text('Only those that this user has claimed, or me', 'ID'),
+  claimedBy: text('Only those that this user has claimed, or me', 'USER'),
   overdue: flag('Only those past their due time'),
   dueBefore: text('Only those due before this time, such as 2027-01-31T18:00:00Z', 'TIME'),
 };
 
-export const taskQuery = ({ sort, claimedBy, overdue, dueBefore }: ValuesOf<typeof taskFlags>) => ({
+export const taskQuery = async (
+  cli: Cli,
+  { sort, claimedBy, overdue, dueBefore }: ValuesOf<typeof taskFlags>,
+) => ({
   sort,
-  claimed_by: claimedBy,
+  claimed_by: await filteredId(cli, claimedBy),
   overdue: overdue === true ? true : undefined,
   due_before: dueBefore,
 });
