@@ -24,7 +24,9 @@ export function dayIn(text: string): Date | undefined {
 export function startOfDay(day: Date, zone: string): Date {
   const guess = new Date(day.getTime() - offsetMs(day, zone));
   // The clocks may have been changed between the two.
-  return new Date(day.getTime() - offsetMs(guess, zone));
+  const midnight = new Date(day.getTime() - offsetMs(guess, zone));
+  // West of UTC, clocks that skip midnight are changed at the guess, and show the day before until then.
+  return midnight.getTime() + offsetMs(midnight, zone) < day.getTime() ? guess : midnight;
 }
 
 /** When the day ends in the zone: at the begin of the next. */
