@@ -1,5 +1,6 @@
 /** The input of a run or of a decision, from `-f file` and `-i name=value`, checked as the server does. */
 import { isRecord } from '../../contracts/is-record.ts';
+import { namesAllMembers } from '../../contracts/object-members.ts';
 import { didYouMean } from '../../contracts/suggest.ts';
 import type { Cli } from './cli.ts';
 import { CliError, usageError } from './errors.ts';
@@ -77,7 +78,7 @@ function withPair(
 const pathIn = (name: string, schema: Schema): string[] =>
   propertyOf(schema, name) === undefined ? name.split('.') : [name];
 
-/** JSON Schema allows names that it does not describe, which are mistakes more often than not. */
+/** @throws CliError for a name that the schema has not, if it names all that the object may have */
 function refuseUnknown(pair: string, schema: Schema, what: string): void {
   const at = pair.indexOf('=');
   if (at < 1) return;
@@ -95,29 +96,9 @@ function refuseUnknown(pair: string, schema: Schema, what: string): void {
   }
 }
 
-/** Keywords by which a schema may describe other fields than its `properties`. */
-const OTHER_FIELDS = [
-  '$ref',
-  '$dynamicRef',
-  'additionalProperties',
-  'allOf',
-  'anyOf',
-  'dependentSchemas',
-  'else',
-  'if',
-  'oneOf',
-  'patternProperties',
-  'then',
-  'unevaluatedProperties',
-];
-
 /** All names that an object may have; empty if it may have others. */
-function fieldNames(schema: Schema): string[] {
-  const { properties, additionalProperties: others } = schema;
-  const isClosed = others === false && schema['patternProperties'] === undefined;
-  const hasOthers = OTHER_FIELDS.some((keyword) => schema[keyword] !== undefined);
-  return isRecord(properties) && (isClosed || !hasOthers) ? Object.keys(properties) : [];
-}
+const fieldNames = (schema: Schema): string[] =>
+  isRecord(schema['properties']) && namesAllMembers(schema) ? Object.keys(schema['properties']) : [];
 
 function withField(
   value: Record<string, unknown>,

@@ -183,6 +183,7 @@ test('an object that may have or needs what its schema does not name is JSON tex
   for (const one of open) expect(fieldsOf(withAddress(one))).toMatchObject([{ kind: 'json' }]);
   const closed = [
     { additionalProperties: false },
+    { additionalProperties: false, anyOf: [{ required: ['number'] }, {}] },
     { unevaluatedProperties: false },
     { dependentRequired: { number: ['street'] } },
     { minProperties: 4 },

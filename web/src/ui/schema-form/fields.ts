@@ -2,6 +2,7 @@
 import { isFileListSchema, isFileSchema, MAX_ATTACHED_FILES } from '../../../../contracts/file-reference.ts';
 import { isRecord } from '../../../../contracts/is-record.ts';
 import { escapeToken } from '../../../../contracts/json-pointer.ts';
+import { namesAllMembers } from '../../../../contracts/object-members.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -92,20 +93,6 @@ export interface GroupEntry {
 const ONE_LINE = 200;
 /** Objects in objects that have fields. What is deeper is entered as JSON. */
 const MAX_DEPTH = 3;
-/** With one of these an object may have, or need, members that its `properties` do not list. */
-const OPEN = [
-  'additionalProperties',
-  'unevaluatedProperties',
-  'patternProperties',
-  'dependentSchemas',
-  '$ref',
-  'allOf',
-  'anyOf',
-  'oneOf',
-  'if',
-  'then',
-  'else',
-];
 const FORMATS: Readonly<Record<string, Field['kind']>> = {
   date: 'date',
   'date-time': 'date-time',
@@ -160,7 +147,7 @@ function fieldOf(name: string, schema: Schema, required: boolean, depth: number)
       return { ...base, kind: schema['type'] };
     case 'object': {
       if (isFileSchema(schema)) return { ...base, kind: 'file', schema };
-      const fields = depth < MAX_DEPTH && isFilledByFields(schema) ? fieldsOf(schema, depth + 1) : [];
+      const fields = depth < MAX_DEPTH && namesAllMembers(schema) ? fieldsOf(schema, depth + 1) : [];
       return fields.length > 0 ? { ...base, kind: 'group', fields } : { ...base, kind: 'json' };
     }
     default:
@@ -170,23 +157,6 @@ function fieldOf(name: string, schema: Schema, required: boolean, depth: number)
 
 function mostFiles({ maxItems }: Schema): number {
   return typeof maxItems === 'number' ? Math.min(maxItems, MAX_ATTACHED_FILES) : MAX_ATTACHED_FILES;
-}
-
-/** Whether fields for its `properties` can enter all that an object may have. */
-function isFilledByFields(schema: Schema): boolean {
-  return !OPEN.some((key) => schema[key]) && namesItsNeeds(schema);
-}
-
-/** Whether fields for its `properties` can enter all that an object must have. */
-export function namesItsNeeds(schema: Schema): boolean {
-  const properties = objectOf(schema['properties']);
-  const needed = [schema['required'], ...Object.values(objectOf(schema['dependentRequired']))].flatMap(
-    listOf,
-  );
-  return (
-    needed.every((name) => typeof name === 'string' && Object.hasOwn(properties, name)) &&
-    Number(schema['minProperties'] ?? 0) <= Object.keys(properties).length
-  );
 }
 
 function textKind(schema: Schema): 'text' {

@@ -1,8 +1,8 @@
 /** The input of a new run: which form asks for it, and whether it fits the workflow's schema. */
+import { namesNeededMembers } from '../../../../contracts/object-members.ts';
 import {
   fieldsOf,
   firstEntries,
-  namesItsNeeds,
   type Entries,
   type FieldProblem,
   type Schema,
@@ -17,7 +17,7 @@ export type Prepared = { input: Record<string, unknown>; problems: FieldProblem[
 
 /** The schema, if it has fields for all that it requires; else the input is entered as JSON. */
 export function formOf(schema: InputSchema | undefined): Schema | null {
-  return isObject(schema) && fieldsOf(schema).length > 0 && namesItsNeeds(schema) ? schema : null;
+  return isObject(schema) && fieldsOf(schema).length > 0 && namesNeededMembers(schema) ? schema : null;
 }
 
 export interface FirstInput {
