@@ -4,7 +4,7 @@ import { buildRouteMap } from '@stricli/core';
 import type { Team, TeamGroup, TeamMember } from '../../client/index.ts';
 import { ROLES } from '../../contracts/roles.ts';
 import type { Cli } from '../core/cli.ts';
-import { agentView } from '../core/agents.ts';
+import { agentView, sayWarnings } from '../core/agents.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { hookView, sourceView, webhookView } from '../core/event-views.ts';
@@ -240,17 +240,23 @@ async function moveRecord(
   switch (kind) {
     case 'agent': {
       const path = { id: await agentId(cli, given) };
-      return out.record(await client.call('updateAgent', { path, body, signal }), agentView);
+      const moved = await client.call('updateAgent', { path, body, signal });
+      sayWarnings(cli, moved);
+      return out.record(moved, agentView);
     }
     case 'workflow': {
       const path = { id: await workflowId(cli, given) };
-      return out.record(await client.call('updateWorkflow', { path, body, signal }), workflowView);
+      const moved = await client.call('updateWorkflow', { path, body, signal });
+      sayWarnings(cli, moved);
+      return out.record(moved, workflowView);
     }
     case 'file':
       return out.record(await client.call('updateFile', { path: { id: given }, body, signal }), fileView);
     case 'webhook': {
       const path = { id: given };
-      return out.record(await client.call('updateWebhook', { path, body, signal }), webhookView);
+      const moved = await client.call('updateWebhook', { path, body, signal });
+      sayWarnings(cli, moved);
+      return out.record(moved, webhookView);
     }
     case 'hook':
       return out.record(await client.call('updateHook', { path: { id: given }, body, signal }), hookView);

@@ -98,6 +98,7 @@ const update = command({
     };
     if (Object.keys(body).length === 0) throw usageError('Give a flag with what changes.');
     const changed = await cli.client.call('updateWebhook', { path: { id }, body, signal: cli.signal });
+    sayWarnings(cli, changed);
     await cli.out.record(changed, webhookView);
   },
 });

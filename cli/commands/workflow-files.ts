@@ -144,6 +144,7 @@ export const edit = command({
         headers: await unchanged(cli, found),
       });
       sayProblems(cli, saved.problems);
+      sayWarnings(cli, saved);
       await cli.out.record(saved, workflowView);
       rmSync(folder, { recursive: true });
     } catch (error) {

@@ -7,13 +7,13 @@ export const webhookView: View<Webhook> = {
   columns: [
     ['id', ({ id }) => id],
     ['active', ({ active, disabled_reason: reason }) => (active ? 'yes' : `no ${reason ?? ''}`)],
+    ['types', ({ types }) => (types.length === 0 ? 'all' : types)],
+    ['url', ({ url }) => url],
     [
       'failing',
       ({ failing_since: since, pending, last_error: error }) =>
         since && `since ${ago(since)}, ${pending} waiting: ${oneLine(error ?? '')}`,
     ],
-    ['types', ({ types }) => (types.length === 0 ? 'all' : types)],
-    ['url', ({ url }) => url],
   ],
   name: ({ id }) => id,
   none: 'No webhooks.',

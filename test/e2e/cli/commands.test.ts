@@ -375,7 +375,7 @@ testUnless(noTerminal)('on a terminal a version is shown, and decided after a qu
   expect((await ada.run(['market', 'get', item, '--jq', '.status'])).stdout).toBe('rejected\n');
 });
 
-test('a webhook that fails says so in the list, and one of an unknown type when it is made', async () => {
+test('a webhook that fails says so in the list, and one of an unknown type when it is saved', async () => {
   const made = await ada.run(['webhook', 'create', 'http://127.0.0.1:1', '--types', 'io.cadenza.hitll']);
   expect(made.stderr).toContain('warning at /types/0: matches none of Cadenza');
   const { id } = made.json();
@@ -385,7 +385,19 @@ test('a webhook that fails says so in the list, and one of an unknown type when 
     ({ last_error: error }) => error !== null,
   );
   const { stdout } = await ada.run(['webhook', 'list', '-o', 'table']);
-  expect(stdout).toMatch(/since \d+\w+ ago, 1 waiting: .*refused/);
+  // The address stays in sight, however long the error is.
+  expect(stdout).toMatch(
+    /io\.cadenza\.hitll +http:\/\/127\.0\.0\.1:1\/? +since \d+\w+ ago, 1 waiting: .*refused/,
+  );
+  const [wrong, right] = [
+    await ada.run(['webhook', 'update', id, '--types', 'io.cadenza.hitl,io.cadenza.rum']),
+    await ada.run(['webhook', 'update', id, '--types', 'io.cadenza.hitl']),
+  ];
+  expect([wrong.exitCode, wrong.stderr, right.stderr]).toEqual([
+    0,
+    expect.stringContaining('warning at /types/1: matches none of Cadenza'),
+    '',
+  ]);
   expect((await ada.run(['webhook', 'delete', id, '--yes'])).exitCode).toBe(0);
 });
 
