@@ -2,7 +2,7 @@
 import { buildRouteMap } from '@stricli/core';
 
 import type { Absence } from '../../client/index.ts';
-import { argument, command, type Context } from '../core/command.ts';
+import { argument, command, FRESH_LOG_IN, type Context } from '../core/command.ts';
 import { dayIn, endOfDay, startOfDay, zoneOf } from '../core/days.ts';
 import { usageError } from '../core/errors.ts';
 import { flag, sets, text } from '../core/flags.ts';
@@ -40,7 +40,7 @@ const create = command({
   brief: 'Name a deputy, who decides your tasks until a time or the end of a day',
   details:
     'Days are those of your time zone, which cadenza notification settings shows. The absence begins with ' +
-    'the day of --from, and lasts to the end of the day UNTIL. stderr says until when.',
+    `the day of --from, and lasts to the end of the day UNTIL. stderr says until when. ${FRESH_LOG_IN}`,
   flags: {
     from: text('When it begins, or the day; default: now', 'TIME'),
     user: text('Username or id of another user who is absent; for admins', 'USER'),

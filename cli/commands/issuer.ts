@@ -4,7 +4,7 @@ import { buildRouteMap } from '@stricli/core';
 import type { IdentityIssuer, IssuerMachine, ScimToken } from '../../client/operations.ts';
 import { claimOf } from '../../contracts/claim-text.ts';
 import type { Cli } from '../core/cli.ts';
-import { argument, command, type Context } from '../core/command.ts';
+import { argument, command, FRESH_LOG_IN, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { flag, text, texts } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
@@ -81,7 +81,9 @@ const get = command({
 
 const add = command({
   brief: 'Add an OpenID Connect issuer; for admins',
-  details: 'Register the redirect URI that it prints at the issuer. docs/single-sign-on.md has examples.',
+  details:
+    'Register the redirect URI that it prints at the issuer. docs/single-sign-on.md has examples. ' +
+    FRESH_LOG_IN,
   flags: fieldsOfNew,
   arguments: [argument('NAME', 'Short name, before its groups'), argument('URL', 'As its tokens name it')],
   run: async (cli, flags, name, url) => {
@@ -94,7 +96,8 @@ const add = command({
 const update = command({
   brief: 'Change, disable or enable an issuer; for admins',
   details:
-    'What is not given stays as it is; rules replace all others. The sessions of a disabled issuer end.',
+    'What is not given stays as it is; rules replace all others. The sessions of a disabled issuer end. ' +
+    FRESH_LOG_IN,
   flags: fieldsOfChanged,
   arguments: [ISSUER],
   run: async (cli, flags, issuer) => {
@@ -136,7 +139,8 @@ const scimTokens = command({
 
 const scimToken = command({
   brief: 'Create a token with which the issuer provisions users and groups; for admins',
-  details: 'The token is shown once. The address of SCIM is that of the server with /scim/v2.',
+  details:
+    'The token is shown once. The address of SCIM is that of the server with /scim/v2. ' + FRESH_LOG_IN,
   flags: { expires: text('When it ends. Default: as late as allowed', 'TIME') },
   arguments: [ISSUER, argument('NAME', 'For people')],
   run: async (cli, { expires }, given, name) => {
@@ -185,7 +189,7 @@ const machines = command({
 
 const machine = command({
   brief: 'Accept access tokens with certain claims as those of an account; for admins',
-  details: 'The issuer needs audiences: cadenza issuer update ISSUER --audience AUDIENCE.',
+  details: `The issuer needs audiences: cadenza issuer update ISSUER --audience AUDIENCE. ${FRESH_LOG_IN}`,
   flags: {
     claim: texts('A claim that must fit, up to 5', 'CLAIM=VALUE'),
     user: text('Username or id of the account as which the program acts', 'USER'),

@@ -1,7 +1,7 @@
 /** Secrets: their values are read from standard input or asked for, and never shown. */
 import { buildRouteMap } from '@stricli/core';
 
-import { argument, command, type Context } from '../core/command.ts';
+import { argument, command, FRESH_LOG_IN, type Context } from '../core/command.ts';
 import { flag, text } from '../core/flags.ts';
 import { ask, confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
@@ -45,7 +45,7 @@ const list = command({
 
 const set = command({
   brief: 'Store a secret; the value is asked for, or read from standard input',
-  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
+  details: FRESH_LOG_IN,
   flags: { stdin: flag('Read the value from standard input'), team: TEAM },
   arguments: [NAME],
   run: async (cli, { stdin, team }, name) => {
@@ -62,7 +62,7 @@ const set = command({
 
 const remove = command({
   brief: 'Delete a secret; agents that refer to it will fail',
-  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
+  details: FRESH_LOG_IN,
   flags: { yes: flag('Do not ask'), team: TEAM },
   arguments: [NAME],
   hasData: false,

@@ -5,7 +5,7 @@ import type { Team, TeamGroup, TeamMember } from '../../client/index.ts';
 import { ROLES } from '../../contracts/roles.ts';
 import type { Cli } from '../core/cli.ts';
 import { agentView, sayWarnings } from '../core/agents.ts';
-import { argument, command, optional, type Context } from '../core/command.ts';
+import { argument, command, FRESH_LOG_IN, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { hookView, sourceView, webhookView } from '../core/event-views.ts';
 import { fileView } from '../core/files.ts';
@@ -133,7 +133,7 @@ const members = command({
 
 const add = command({
   brief: 'Add a member to a team, or change their role in it; for its admins',
-  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
+  details: FRESH_LOG_IN,
   flags: { role: choice('Role in the team (default viewer)', ROLES) },
   arguments: [TEAM, PERSON],
   run: async (cli, { role = 'viewer' }, team, person) => {
@@ -182,7 +182,7 @@ const groups = command({
 
 const addGroup = command({
   brief: 'Give everybody in a group a role in a team; for its admins',
-  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
+  details: FRESH_LOG_IN,
   flags: { role: choice('Role in the team (default viewer)', ROLES) },
   arguments: [TEAM, GROUP],
   run: async (cli, { role = 'viewer' }, team, group) => {

@@ -2,7 +2,7 @@
 import { buildRouteMap } from '@stricli/core';
 
 import type { AccessToken } from '../../client/index.ts';
-import { argument, command, type Context } from '../core/command.ts';
+import { argument, command, FRESH_LOG_IN, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { flag, seconds, text, texts } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
@@ -46,7 +46,7 @@ const list = command({
 const create = command({
   brief: 'Create a personal access token, which acts as you within its scopes; it is shown once',
   details:
-    'Needs a log-in at most five minutes ago, or cadenza session verify. ' +
+    `${FRESH_LOG_IN} ` +
     'Programs send it as `Authorization: Bearer`, the command line takes it from CADENZA_TOKEN.',
   flags: {
     scope: texts('Such as runs:read, or workflow:ID for one workflow and its runs', 'SCOPE'),

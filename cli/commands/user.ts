@@ -6,7 +6,7 @@ import { buildRouteMap } from '@stricli/core';
 import type { Client, Invitation, UpdateUserRequest, UserIdentity } from '../../client/operations.ts';
 import { ROLES } from '../../contracts/roles.ts';
 import { didYouMean } from '../../contracts/suggest.ts';
-import { argument, command, optional, type Context } from '../core/command.ts';
+import { argument, command, FRESH_LOG_IN, optional, type Context } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
 import { EXIT, usageError } from '../core/errors.ts';
 import { choice, flag, seconds, sets, text, texts } from '../core/flags.ts';
@@ -69,7 +69,7 @@ const invite = command({
   brief: 'Invite the person of an account without a password to choose one, or invite again; for admins',
   details:
     'They get a link by mail. Where mails are not set up, it is printed, for you to hand over. A link of ' +
-    'before stops working. Needs a log-in at most five minutes ago.',
+    `before stops working. ${FRESH_LOG_IN}`,
   arguments: [USER],
   run: async (cli, _flags, given) => inviteUser(cli, await userId(cli, given)),
 });
@@ -89,7 +89,7 @@ const create = command({
   brief: 'Create a user; the password is asked for, or read from standard input',
   details:
     'With --invite the person chooses the password, by a link in a mail: see cadenza user invite. ' +
-    'Needs a log-in at most five minutes ago, or cadenza session verify.',
+    FRESH_LOG_IN,
   flags: {
     email: text('E-mail address; required', 'ADDRESS'),
     name: sets(text('Display name', 'TEXT'), 'display_name'),
@@ -127,6 +127,7 @@ function rolesIn(given: readonly string[]): (typeof ROLES)[number][] {
 const status = (value: 'active' | 'disabled', brief: string) =>
   command({
     brief,
+    details: FRESH_LOG_IN,
     arguments: [USER],
     run: async (cli, _flags, given) => {
       const path = { id: await userId(cli, given) };
@@ -138,8 +139,9 @@ const status = (value: 'active' | 'disabled', brief: string) =>
 const update = command({
   brief: 'Change a user; for admins',
   details:
-    'Roles and groups replace all others. A new password ends all sessions of the user. All but the name ' +
-    'needs a log-in at most five minutes ago, or cadenza session verify.',
+    'Roles and groups replace all others. A new password ends all sessions of the user. Definitions that ' +
+    'name the user by the former username no longer mean them. All but the display name needs a log-in at ' +
+    'most five minutes ago, or cadenza session verify.',
   flags: {
     username: text('New username', 'NAME'),
     email: text('E-mail address', 'ADDRESS'),
@@ -177,7 +179,7 @@ const transfer = command({
   details:
     'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, undecided tasks the ' +
     'new assignee. Tasks of A2A, conversations, sets and chats of workflows go along. Secrets are copied. ' +
-    'The command waits for the end; the transfer goes on without it.',
+    `The command waits for the end; the transfer goes on without it. ${FRESH_LOG_IN}`,
   flags: { yes: flag('Do not ask') },
   arguments: [USER, sets(argument('TO', 'Id or username of the new owner', 'person'), 'to')],
   run: async (cli, { yes }, given, to) => {
@@ -213,7 +215,7 @@ const erase = command({
   brief: "Erase a user's personal data; for admins. It cannot be undone",
   details:
     'The account is emptied; its id stays, because history names it. Hand over first what the user owns: ' +
-    'cadenza user transfer. Needs a log-in at most five minutes ago. --dry-run shows what would happen, ' +
+    `cadenza user transfer. ${FRESH_LOG_IN} --dry-run shows what would happen, ` +
     'and what stands in the way: then its status is blocked, and the exit code 3. ' +
     "The user's names in texts of everybody are listed, or with --free-text replace replaced where records " +
     'may change; dry-run first, because a name may be a common word.',
@@ -296,7 +298,7 @@ const identities = command({
 
 const link = command({
   brief: 'Link the identity of an external issuer to a user; for admins',
-  details: 'You link an identity of your own in the console.',
+  details: `You link an identity of your own in the console. ${FRESH_LOG_IN}`,
   arguments: [USER, argument('ISSUER', 'Id of the issuer'), argument('SUBJECT', '`sub` at the issuer')],
   run: async (cli, _flags, given, issuer, subject) => {
     const path = { id: await userId(cli, given) };
@@ -308,6 +310,7 @@ const link = command({
 
 const unlink = command({
   brief: 'Unlink an identity; the sessions that it opened end',
+  details: 'Your own needs a log-in at most five minutes ago, or cadenza session verify.',
   flags: { yes: flag('Do not ask'), user: text('Of this user; for admins. Default: your own', 'USER') },
   arguments: [argument('ID', 'Of the identity')],
   hasData: false,
@@ -325,6 +328,7 @@ const unlink = command({
 
 const noPassword = command({
   brief: 'Switch your log-in by password off; you need a linked identity',
+  details: FRESH_LOG_IN,
   flags: { yes: flag('Do not ask') },
   hasData: false,
   run: async (cli, { yes }) => {
@@ -360,6 +364,7 @@ const deleteUserClient = command({
 
 const resetSecondFactor = command({
   brief: "Remove a user's second factors, who has lost them; for admins",
+  details: FRESH_LOG_IN,
   flags: { yes: flag('Do not ask') },
   arguments: [USER],
   hasData: false,
@@ -431,9 +436,7 @@ const listClients = command({
 
 const createClient = command({
   brief: 'Create a machine client, which acts as you; its secret is shown once',
-  details:
-    'Needs a log-in at most five minutes ago, or cadenza session verify. ' +
-    'Without --scope it may do all that you may.',
+  details: `${FRESH_LOG_IN} Without --scope it may do all that you may.`,
   flags: {
     scope: texts('Such as runs:read, or workflow:ID for one workflow and its runs', 'SCOPE'),
     expires: seconds('How long it lives, such as 30d'),

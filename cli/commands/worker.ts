@@ -17,7 +17,7 @@ import {
 } from '../../client/index.ts';
 import { AGENT } from '../core/agents.ts';
 import type { Cli } from '../core/cli.ts';
-import { argument, command, commandOfMany, type Context } from '../core/command.ts';
+import { argument, command, commandOfMany, FRESH_LOG_IN, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { choice, count, flag, seconds, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
@@ -97,7 +97,7 @@ const tokens = command({
 
 const createToken = command({
   brief: 'Create a token for workers of an agent; it is shown once',
-  details: 'Needs a log-in at most five minutes ago, or cadenza session verify.',
+  details: FRESH_LOG_IN,
   flags: { expires: seconds('How long it is valid, such as 30d') },
   arguments: [AGENT, argument('NAME', 'Where it is used')],
   run: async (cli, { expires }, given, name) => {

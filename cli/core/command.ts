@@ -29,6 +29,9 @@ export interface Context extends CommandContext {
   readonly propose: (kind: RecordKind, partial: string) => Promise<readonly string[]>;
 }
 
+/** In `details` of what needs more than a session. */
+export const FRESH_LOG_IN = 'Needs a log-in at most five minutes ago, or cadenza session verify.';
+
 interface Argument<Optional extends boolean = boolean> {
   placeholder: string;
   brief: string;

@@ -51,7 +51,7 @@ export function absenceEndpoints(): Endpoint[] {
       description:
         'The deputy needs the role approver, and acts as you where you are the assignee or a candidate. ' +
         'It is one step: the deputy of a deputy gets nothing. `user_id` is for admins. ' +
-        'Needs a log-in at most 5 minutes old.',
+        'Needs a log-in at most 5 minutes old (401 `login_too_old`).',
       tags: TAGS,
       role: 'approver',
       body: z.object({

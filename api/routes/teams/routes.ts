@@ -231,7 +231,6 @@ function memberEndpoints(): Endpoint[] {
         `A team has at most ${MAX_MEMBERS} members with a role of their own, and a user has one in at most ` +
         `${MAX_TEAMS_OF_USER} teams. ` +
         'A role below that of a group of theirs is 409 `role_of_group`. ' +
-        'A session needs a log-in at most 5 minutes old (401 `login_too_old`). ' +
         'The last admin of a team stays one, unless an administrator decides otherwise. A session needs a ' +
         'log-in at most 5 minutes old (401 `login_too_old`).',
       tags: TAGS,

@@ -144,8 +144,8 @@ export function userEndpoints(deps: Pick<AppDeps, 'env'>): Endpoint[] {
       summary: 'Update, disable or enable a user, or reset the password',
       description:
         "A disabled user's tokens stop working immediately; a new password ends all sessions. " +
-        "Both permanently delete the user's machine clients. For roles, groups, status, password and email " +
-        'a session needs a log-in at most 5 minutes old (401 `login_too_old`).',
+        "Both permanently delete the user's machine clients. For username, roles, groups, status, password " +
+        'and email a session needs a log-in at most 5 minutes old (401 `login_too_old`).',
       tags: ['users'],
       role: 'admin',
       params: idParams,
@@ -171,7 +171,8 @@ export function userEndpoints(deps: Pick<AppDeps, 'env'>): Endpoint[] {
         const user = await getUser(c.em, c.params.id, true);
         checkIfMatch(c.ctx, tagOf(user));
         const { budget, quotas, ...body } = c.body;
-        const grave = [body.roles, body.groups, body.status, body.password, body.email];
+        // Definitions name people by username: another one gives or takes rights, as a group does.
+        const grave = [body.username, body.roles, body.groups, body.status, body.password, body.email];
         if (grave.some((field) => field !== undefined)) checkStepUp(claimsOf(c.ctx), c.actor);
         const { user: changed, teams } = await updateUser(c.em, user, {
           ...withoutUndefined(body),

@@ -69,7 +69,8 @@ function transferEndpoint({ orm, encryption, env }: AppDeps): Endpoint {
       '`limit_reached` if the new owner would have more than a quota allows. Workflows, live runs, ' +
       'webhooks and secrets change at once; agents, ended runs and files may follow: 202, and `GET` says ' +
       'how far it came. The same request again changes nothing; another one of these users is 409 ' +
-      '`transfer_running` until the end.',
+      '`transfer_running` until the end. A session needs a log-in at most 5 minutes old (401 ' +
+      '`login_too_old`).',
     tags: ['users'],
     role: 'admin',
     params: idParams,

@@ -1,4 +1,4 @@
-/** Whose things commands find and propose: of people by their names, also after their accounts are disabled. */
+/** Whose things commands find and propose: of people by name, also after their accounts are disabled. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
@@ -41,7 +41,7 @@ const lists = (): [string, ...string[]][] => [
   [kim.run, 'run', 'list', '--owner'],
 ];
 
-test('the shell proposes what receives and sends events: own first, then of teams and of others', async () => {
+test('the shell proposes what receives events: own first, then of teams and of others', async () => {
   const { username } = await app.user('admin');
   const asAdmin = await app.as('admin');
   const first = (await admin.run(['team', 'create', 'shop', '--admin', username])).json().id;

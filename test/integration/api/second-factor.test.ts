@@ -178,6 +178,9 @@ test('what gives others rights needs a fresh log-in of an admin, too', async () 
     await old.put(`/teams/${team.id}/members/${someone.id}`, { role: 'builder' }),
     await old.patch(`/users/${someone.id}`, { password: null }),
     await old.patch(`/users/${someone.id}`, { roles: ['admin'] }),
+    // Definitions name people by it.
+    await old.patch(`/users/${someone.id}`, { username: `renamed-${someone.id}` }),
+    await old.post(`/users/${someone.id}/transfer`, { to: someone.id }),
     await old.post(`/users/${someone.id}/identities`, { issuer_id: someone.id, subject: 'me' }),
     // A deputy decides in one's place.
     await old.post('/absences', { deputy: someone.id, until: '2099-01-01T00:00:00Z' }),
