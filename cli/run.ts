@@ -7,7 +7,7 @@ import type { Context } from './core/command.ts';
 import { EXIT, usageError, type ExitCode } from './core/errors.ts';
 import { proposeRecords } from './core/records.ts';
 import { report } from './core/report.ts';
-import { printable } from './core/text.ts';
+import { printable, shellWord } from './core/text.ts';
 
 /** How long Ctrl-C waits for a token that is on its way into the configuration. */
 const UNFINISHED_MS = 10_000;
@@ -68,7 +68,7 @@ function withFlagsLast(args: readonly string[]): string | undefined {
   if (flags.length === 0 || command.length === 0) return undefined;
   const end = command.includes('--') ? command.indexOf('--') : command.length;
   const words = ['cadenza', ...command.slice(0, end), ...flags, ...command.slice(end)];
-  return words.map((word) => (/^[\w./:=@,-]+$/.test(word) ? word : JSON.stringify(word))).join(' ');
+  return words.map(shellWord).join(' ');
 }
 
 /** Flags of every command, without and with a value. */

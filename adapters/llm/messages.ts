@@ -12,7 +12,7 @@ export function messagesOf(given: unknown, files: readonly FilePart[]): ModelMes
   const messages = plainMessages(textWithFiles(given));
   const last = messages.at(-1);
   if (last?.role !== 'user' || typeof last.content !== 'string')
-    throw fault('validation', 'Files go with the last message, so it has to be of the role user');
+    throw fault('validation', 'Files go with the last message, so it must be of the role user');
   return [
     ...messages.slice(0, -1),
     {

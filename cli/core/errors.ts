@@ -159,20 +159,21 @@ export function failureLines(failure: Failure, { typed = new Map(), source }: Ty
   return lines.map(inCommands);
 }
 
-/** More runs are not listed. */
+/** Of more runs, their number. */
 const MAX_RUNS = 10;
 
 /** What a refusal says beside its sentence. */
 function factLines({ problem, retry_after_seconds: seconds }: Failure): string[] {
   const { decision, holds, run_id: run, run_ids: runs } = problem ?? {};
   const ids = [run, ...(Array.isArray(runs) ? runs : [])].filter((id) => typeof id === 'string');
+  const more = ids.length > MAX_RUNS ? ` and ${ids.length - MAX_RUNS} more` : '';
   return [
     // A refused decision comes with the one that won.
     ...(isDecision(decision) ? [`  It was decided: ${decision.decision}`] : []),
     ...(isRecord(holds) ? [`  It holds: ${countsIn(holds)}`] : []),
     ...(ids.length === 0
       ? []
-      : [`  ${ids.length === 1 ? 'Run' : 'Runs'}: ${ids.slice(0, MAX_RUNS).join(', ')}`]),
+      : [`  ${ids.length === 1 ? 'Run' : 'Runs'}: ${ids.slice(0, MAX_RUNS).join(', ')}${more}`]),
     ...(seconds === undefined ? [] : [`  Try again in ${Math.ceil(seconds)} s.`]),
   ];
 }

@@ -84,3 +84,7 @@ export function ago(time: string | null | undefined, now = Date.now()): string {
   const count = `${Math.floor(Math.abs(ms) / size)}${unit}`;
   return ms > 0 ? `in ${count}` : `${count} ago`;
 }
+
+/** A word as a shell takes it, and acts on nothing in it. */
+export const shellWord = (word: string): string =>
+  /^[\w./:=@,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;

@@ -97,7 +97,7 @@ export function secretProblem(scheme: HookScheme, secret: string): string | null
   if (keyOf(scheme, secret).length >= MIN_KEY_BYTES) return null;
   return scheme === 'standard'
     ? `must be whsec_ and base64 of at least ${MIN_KEY_BYTES} bytes`
-    : `has to have at least ${MIN_KEY_BYTES} bytes`;
+    : `must have at least ${MIN_KEY_BYTES} bytes`;
 }
 
 const MIN_KEY_BYTES = 16;

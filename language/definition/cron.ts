@@ -37,7 +37,7 @@ export function cronProblem(text: string): string | null {
   if (first.startsWith('@'))
     return parts.length === 1 && MACROS.includes(first) ? null : `may be ${MACROS.join(', ')} or five fields`;
   if (parts.length !== FIELDS.length)
-    return 'has to have five fields, such as 0 9 * * 1-5: minute, hour, day of month, month, day of week';
+    return 'must have five fields, such as 0 9 * * 1-5: minute, hour, day of month, month, day of week';
   for (const [index, field] of FIELDS.entries()) {
     const problem = fieldProblem(parts[index] ?? '', field);
     if (problem !== null) return problem;

@@ -109,7 +109,8 @@ export function jsonSchemaProblems(schema: unknown, options: { warnings?: boolea
 class SchemaCheck {
   readonly problems: SchemaProblem[] = [];
   readonly #root: unknown;
-  readonly #patterns = new Set<string>();
+  /** What is wrong with each, or null: it may occur again. */
+  readonly #patterns = new Map<string, string | null>();
   #patternsSize = 0;
 
   readonly #warnings: boolean;
@@ -208,13 +209,20 @@ class SchemaCheck {
     if (typeof content !== 'string') return this.#error(place, 'a pattern must be text');
     if (content.length > MAX_PATTERN_LENGTH)
       return this.#error(place, `a pattern may have at most ${MAX_PATTERN_LENGTH} characters`);
-    if (this.#patterns.has(content) || this.problems.length >= MAX_PROBLEMS) return;
-    this.#patterns.add(content);
-    const problem = patternProblem(content);
-    if (problem !== null) return this.#error(place, `${quote(content)}: ${problem}`);
-    this.#patternsSize += compilePattern(content).size;
-    if (this.#patternsSize > MAX_PATTERNS_SIZE)
-      this.#error(place, `${quote(content)}: the patterns of the schema repeat too much together`);
+    if (this.problems.length >= MAX_PROBLEMS) return;
+    let problem = this.#patterns.get(content);
+    if (problem === undefined) {
+      problem = patternProblem(content) ?? this.#sizeProblem(content);
+      this.#patterns.set(content, problem);
+    }
+    if (problem !== null) this.#error(place, `${quote(content)}: ${problem}`);
+  }
+
+  #sizeProblem(pattern: string): string | null {
+    this.#patternsSize += compilePattern(pattern).size;
+    return this.#patternsSize > MAX_PATTERNS_SIZE
+      ? 'the patterns of the schema repeat too much together'
+      : null;
   }
 
   #reference(content: unknown, place: string): void {

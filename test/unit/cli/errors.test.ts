@@ -88,6 +88,11 @@ test('what a refusal says beside its sentence is on the next line', () => {
     'error: Runs use it.',
     '  Runs: r1, r2',
   ]);
+  const many = Array.from({ length: 12 }, (_, index) => `r${index}`);
+  expect(failureLines(refused(409, { detail: 'Runs use it.', run_ids: many }))).toEqual([
+    'error: Runs use it.',
+    '  Runs: r0, r1, r2, r3, r4, r5, r6, r7, r8, r9 and 2 more',
+  ]);
   const busy = refused(429, { detail: 'Too many.' }, { 'retry-after': '7' });
   expect([failureLines(busy), busy.retry_after_seconds]).toEqual([
     ['error: Too many.', '  Try again in 7 s.'],

@@ -1,4 +1,5 @@
 /** Command lines that are wrong or need no server: exit codes, errors as JSON, completion, jq. */
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -151,7 +152,13 @@ test('flags before the command are refused with the command line that was meant'
     2,
     'error: Flags come after the command: cadenza run list --profile nix\n',
   ]);
-  expect(quoted.stderr).toContain(': cadenza api GET /runs -q --jq ".[] | .id"\n');
+  expect(quoted.stderr).toContain(": cadenza api GET /runs -q --jq '.[] | .id'\n");
+  // A shell that gets the line hands over the same words, and runs nothing of them.
+  const filter = '$x "`false`" \\ it\'s $(false)';
+  const { stderr } = await user.run(['--jq', filter, 'run', 'list']);
+  const [, line = ''] = /: cadenza (.*)\n$/s.exec(stderr) ?? [];
+  const shell = spawnSync('sh', ['-c', `printf '%s\n' ${line}`], { encoding: 'utf8' });
+  expect(shell.stdout).toBe(['run', 'list', '--jq', filter, ''].join('\n'));
   expect([help.exitCode, help.stderr]).toEqual([0, '']);
 });
 

@@ -16,9 +16,9 @@ test.each([
 });
 
 test.each([
-  ['', 'has to have five fields'],
-  ['0 0 * *', 'has to have five fields'],
-  ['0 0 0 * * * *', 'has to have five fields'],
+  ['', 'must have five fields'],
+  ['0 0 * *', 'must have five fields'],
+  ['0 0 0 * * * *', 'must have five fields'],
   ['60 * * * *', 'has "60" as minute, which is 0-59'],
   ['* 24 * * *', 'has "24" as hour'],
   ['* * 0 * *', 'has "0" as day of month'],

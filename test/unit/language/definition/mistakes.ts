@@ -124,7 +124,7 @@ export const mistakes: Mistake[] = [
   {
     title: 'a cron with three fields',
     change: (d) => (d.schedule = { cron: '0 0 *' }),
-    expected: ['error invalid_value /schedule/cron: "cron" has to have five fields, such as 0 9 * * 1-5'],
+    expected: ['error invalid_value /schedule/cron: "cron" must have five fields, such as 0 9 * * 1-5'],
   },
   {
     title: 'another expression language',
