@@ -25,7 +25,7 @@ interface Props<T> {
   valuesOf: (record: T) => Readonly<Record<string, unknown>>;
   submit: string;
   /** @param body what has been changed @throws ApiError whose problems the form shows */
-  save: (body: Record<string, unknown>, headers: Record<string, string>) => Promise<void>;
+  save: (body: Record<string, unknown>, headers: Record<string, string>, record: T) => Promise<void>;
   /** Saved, cancelled, or nothing was changed. */
   onClose: () => void;
 }
@@ -52,7 +52,7 @@ function Form<T>({ id, record, etag, schema, valuesOf, submit, save, onClose, on
     const body = patchOf(entered, values);
     if (Object.keys(body).length > 0) {
       try {
-        await save(body, etag === null ? {} : { 'if-match': etag });
+        await save(body, etag === null ? {} : { 'if-match': etag }, record);
       } catch (error) {
         isStale.value = error instanceof ApiError && error.status === 412;
         throw error;

@@ -28,6 +28,7 @@ import { words } from './event-words.ts';
 import { MoveHeld } from './move-held.tsx';
 import { ReceivedEvent } from './received-event.tsx';
 import { Removal } from './removal.tsx';
+import { RotateHook } from './rotate-hook.tsx';
 import { RowActs } from './row-acts.tsx';
 import { SendEvent } from './send-event.tsx';
 import css from './settings.module.css';
@@ -192,26 +193,10 @@ interface RareHookProps {
   reload: () => Promise<void>;
 }
 
-const newSecret = {
-  type: 'object',
-  required: ['secret'],
-  properties: { secret: hookSchema.properties.secret },
-};
-
 function RareHookActs({ hook, change, reload }: RareHookProps) {
   return (
     <>
-      {hook.former_secret === null && (
-        <FormDialog
-          id={`rotate-${hook.id}`}
-          button={words.rotate}
-          title={words.rotateTitle}
-          help={words.rotateHelp}
-          submit={words.rotate}
-          schema={newSecret}
-          onSubmit={(body) => change({ secret: String(body['secret']), former_secret: hook.secret })}
-        />
-      )}
+      {hook.former_secret === null && <RotateHook id={hook.id} onRotated={reload} />}
       <MoveHeld by="updateHook" kind="hook" name={hook.name} record={hook} onMove={(to) => change(to)} />
       <Removal
         title={words.deleteHook}

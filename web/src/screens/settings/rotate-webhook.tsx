@@ -1,13 +1,12 @@
-/** Gives a webhook another signing secret, which is shown once. */
+/** Gives a webhook another signing secret, as it was read: nobody else has done so meanwhile. */
 import { useSignal } from '@preact/signals';
 
 import type { Webhook } from '../../../../client/index.ts';
 import { DEFAULT_FORMER_SECRET_SECONDS, MAX_FORMER_SECRET_SECONDS } from '../../../../contracts/webhooks.ts';
 import { client } from '../../data/api.ts';
-import { FormDialog } from '../../ui/form-dialog.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { TaggedForm } from '../../ui/tagged-form.tsx';
 import { words } from './rotate-words.ts';
-import { ShownOnce } from './shown-once.tsx';
-import { words as settingsWords } from './words.ts';
 
 const HOUR_SECONDS = 3_600;
 
@@ -30,28 +29,37 @@ const schema = {
 
 interface Props {
   webhook: Webhook;
-  reload: () => Promise<void>;
+  /** The secret is shown by what outlives the row. */
+  onRotated: (secret: string) => Promise<void>;
 }
 
-export function RotateWebhook({ webhook: { id, url }, reload }: Props) {
-  const secret = useSignal<Record<string, string> | null>(null);
+export function RotateWebhook({ webhook: { id, url }, onRotated }: Props) {
+  const isOpen = useSignal(false);
+  const close = () => (isOpen.value = false);
+  const path = { id };
   return (
     <>
-      <FormDialog
-        id={`rotate-${id}`}
-        button={words.rotate}
-        title={words.title}
-        help={words.text(url)}
-        submit={words.rotate}
-        schema={schema}
-        onSubmit={async ({ former_secret_seconds: seconds }) => {
-          const body = { former_secret_seconds: Number(seconds) };
-          const rotated = await client.call('rotateWebhookSecret', { path: { id }, body });
-          secret.value = { [settingsWords.signingSecret]: rotated.secret };
-          await reload();
-        }}
-      />
-      <ShownOnce values={secret.value} onClose={() => (secret.value = null)} />
+      <button type="button" onClick={() => (isOpen.value = true)}>
+        {words.rotate}
+      </button>
+      <Dialog open={isOpen.value} title={words.title} onClose={close}>
+        <p class="muted">{words.text(url)}</p>
+        {/* Of two rotations at once, the second would forget the secret of the first. */}
+        <TaggedForm<Webhook>
+          id={`rotate-${id}`}
+          queryKey={['webhook-rotation', id]}
+          read={(signal) => client.tagged('getWebhook', { path, signal })}
+          schema={schema}
+          valuesOf={() => ({})}
+          submit={words.rotate}
+          save={async ({ former_secret_seconds: seconds }, headers) => {
+            const body = { former_secret_seconds: Number(seconds) };
+            const rotated = await client.call('rotateWebhookSecret', { path, body, headers });
+            await onRotated(rotated.secret);
+          }}
+          onClose={close}
+        />
+      </Dialog>
     </>
   );
 }

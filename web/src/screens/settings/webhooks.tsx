@@ -63,7 +63,11 @@ function AllWebhooks() {
     secret.value = { [words.signingSecret]: made.secret };
     await list.reload();
   };
-  const reload = () => list.reload();
+  const rotated = async (newSecret: string) => {
+    // Its row may be gone then: the list begins anew with the first page.
+    secret.value = { [words.signingSecret]: newSecret };
+    await list.reload();
+  };
   return (
     <>
       <p class="muted">{words.webhooksHelp}</p>
@@ -86,7 +90,7 @@ function AllWebhooks() {
       <ListState list={list} empty={<p>{words.noWebhooks}</p>}>
         <Table
           label={words.parts.webhooks}
-          columns={webhookColumns(reload)}
+          columns={webhookColumns({ reload: () => list.reload(), rotated })}
           records={list.items.value}
           keyOf={({ id }: Webhook) => id}
         />
@@ -121,23 +125,25 @@ function State({ webhook }: { webhook: Webhook }) {
   );
 }
 
-function webhookColumns(reload: () => Promise<void>): Column<Webhook>[] {
+function webhookColumns(acts: Omit<ActsProps, 'webhook'>): Column<Webhook>[] {
   const { url, types, state } = words.webhookColumns;
   return [
     { title: url, cell: (webhook) => webhook.url, long: true },
     ...ownerColumns<Webhook>('webhooks'),
     { title: types, cell: (webhook) => webhook.types.join(', ') || words.all, minor: true },
     { title: state, cell: (webhook) => <State webhook={webhook} />, minor: true },
-    { title: words.acts, acts: true, cell: (webhook) => <Acts webhook={webhook} reload={reload} /> },
+    { title: words.acts, acts: true, cell: (webhook) => <Acts webhook={webhook} {...acts} /> },
   ];
 }
 
 interface ActsProps {
   webhook: Webhook;
   reload: () => Promise<void>;
+  /** It has another secret, which is not shown again. */
+  rotated: (secret: string) => Promise<void>;
 }
 
-function Acts({ webhook, reload }: ActsProps) {
+function Acts({ webhook, ...acts }: ActsProps) {
   const deliveries = <a href={settingsAddress('webhooks', { webhook: webhook.id })}>{words.deliveries}</a>;
   if (!mayCallFor('testWebhook', webhook.team_id)) return <span class={page['actions']}>{deliveries}</span>;
   const test = async () => {
@@ -145,9 +151,9 @@ function Acts({ webhook, reload }: ActsProps) {
     tell(words.tested);
   };
   return (
-    <RowActs more={<RareActs webhook={webhook} reload={reload} />}>
+    <RowActs more={<RareActs webhook={webhook} {...acts} />}>
       {deliveries}
-      <Change webhook={webhook} reload={reload} />
+      <Change webhook={webhook} reload={acts.reload} />
       <button type="button" onClick={() => act(test)}>
         {words.test}
       </button>
@@ -155,7 +161,7 @@ function Acts({ webhook, reload }: ActsProps) {
   );
 }
 
-function RareActs({ webhook, reload }: ActsProps) {
+function RareActs({ webhook, reload, rotated }: ActsProps) {
   const path = { id: webhook.id };
   const change = async (body: UpdateWebhookRequest) => {
     await client.call('updateWebhook', { path, body });
@@ -163,7 +169,7 @@ function RareActs({ webhook, reload }: ActsProps) {
   };
   return (
     <>
-      <RotateWebhook webhook={webhook} reload={reload} />
+      <RotateWebhook webhook={webhook} onRotated={rotated} />
       <button type="button" onClick={() => act(() => change({ active: !webhook.active }))}>
         {webhook.active ? words.turnOff : words.turnOn}
       </button>
@@ -186,7 +192,7 @@ function RareActs({ webhook, reload }: ActsProps) {
   );
 }
 
-function Change({ webhook: { id, url, types, description }, reload }: ActsProps) {
+function Change({ webhook: { id, url, types, description }, reload }: Omit<ActsProps, 'rotated'>) {
   return (
     <FormDialog
       id={`webhook-${id}`}
