@@ -143,6 +143,7 @@ testUnless(noChromium)('an admin lets a program of the issuer act as an account,
   await form.getByRole('textbox', { name: 'Name' }).fill('robot');
   await form.getByLabel('Acts as').fill('machinist');
   await form.getByLabel('Claims').fill('azp');
+  await form.getByLabel('May do').selectOption('what its scopes allow');
   for (const scope of ['runs:read', 'runs:write']) await form.getByLabel(scope).check();
   await form.getByRole('button', { name: 'Save' }).click();
   await form.getByText('azp is no claim with a value').waitFor();

@@ -426,7 +426,7 @@ inBrowser('the list of agents marks those that will not work', async () => {
   }
 });
 
-inBrowser('whoever creates a token chooses its scopes from a list, or names workflows', async () => {
+inBrowser('whoever creates a token chooses its scopes from a list, or limits it to workflows', async () => {
   const owner = await app.createUser({ username: 'toni', roles: ['builder'] });
   const made = await (await app.as(owner)).post('/workflows', { name: 'w', definition: { do: [] } });
   const { page, complaints, open } = await visit(owner);
@@ -439,15 +439,31 @@ inBrowser('whoever creates a token chooses its scopes from a list, or names work
   await dialog.getByRole('textbox', { name: 'Name' }).fill('script');
   await dialog.getByLabel('Expiry').fill(new Date(Date.now() + 86_400_000).toISOString().slice(0, 16));
   await create();
+  await dialog.getByText('Scopes must have an entry').waitFor();
   await dialog.getByRole('group', { name: 'Scopes' }).and(dialog.locator('[data-invalid=true]')).waitFor();
-  expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
-  await dialog.getByLabel('runs:read').check();
-  await dialog.getByLabel('These workflows and their runs alone').fill(made.body.id);
+  await dialog.getByLabel('runs:write').check();
+  // What was ticked before counts no longer: it would let the token steer all runs.
+  await dialog.getByLabel('May do').selectOption('these workflows and their runs alone');
+  expect(await dialog.getByRole('checkbox').count()).toBe(0);
+  const workflows = dialog.getByRole('textbox', { name: 'Workflows' });
   await create();
-  await page
-    .getByRole('dialog', { name: /^This is shown once/ })
-    .getByRole('button', { name: 'Close' })
-    .click();
-  await page.getByRole('row', { name: `runs:read workflow:${made.body.id}` }).waitFor();
+  await dialog.getByText('Workflows is missing').waitFor();
+  await workflows.fill(`${made.body.id}\nreports`);
+  await create();
+  await dialog.getByText('Entry 2 of Workflows must be a UUID').waitFor();
+  await workflows.and(dialog.locator('[aria-invalid=true]')).waitFor();
+  await expectFits(page, 'token-workflows');
+  await workflows.fill(made.body.id);
+  await create();
+  const once = page.getByRole('dialog', { name: /^This is shown once/ });
+  const token = createClient(app.url, await once.locator('pre').innerText());
+  await once.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('row', { name: `workflow:${made.body.id}` }).waitFor();
+  const [stored] = (await (await app.as(owner)).get('/users/me/tokens')).body;
+  expect(stored.scopes).toEqual([`workflow:${made.body.id}`]);
+  const replies = [`/workflows/${made.body.id}`, `/runs?workflow_id=${made.body.id}`, '/runs'];
+  expect(await Promise.all(replies.map(async (path) => (await token.get(path)).status))).toEqual([
+    200, 200, 403,
+  ]);
   expect(complaints).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Webhooks of both directions in a real browser: their secrets, what is wrong with them, and whose they are. */
+/** Webhooks of both directions in a real browser: their secrets, what fails, and whose they are. */
 import { expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 
@@ -16,7 +16,10 @@ const { inBrowser, visit } = consoleTestsWithoutTemporal(async (started) => {
 
 const dialogOf = (page: Page) => page.getByRole('dialog').filter({ visible: true });
 
-async function person(username: string, role = 'builder'): Promise<{ user: TestUser; own: Client }> {
+async function person(
+  username: string,
+  role: 'admin' | 'builder' = 'builder',
+): Promise<{ user: TestUser; own: Client }> {
   const user = await app.createUser({ username, roles: [role] });
   return { user, own: await app.as(user) };
 }

@@ -4,26 +4,23 @@ import type { ClientFields, RegisteredClient } from '../../../../client/index.ts
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall } from '../../data/session.ts';
-import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
+import { AccessDialog } from './access-dialog.tsx';
 import { words as accessWords } from './access-words.ts';
 import { Ends } from './ends.tsx';
 import { Removal } from './removal.tsx';
-import { scopeFields, scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { Waits, WaitsHelp } from './waits.tsx';
 import { words } from './words.ts';
 
 const schema = {
-  type: 'object',
   required: ['name'],
   properties: {
     name: { type: 'string', title: words.name, maxLength: 100 },
     expires_at: { type: 'string', format: 'date-time', title: accessWords.expiry },
-    ...scopeFields(accessWords.scopes, accessWords.clientScopesHelp),
   },
 };
 
@@ -33,14 +30,13 @@ export function Clients() {
   const list = usePages(['clients'], (cursor) =>
     client.page('listMyClients', { query: { cursor: cursor ?? undefined } }),
   );
-  const create = async (body: Record<string, unknown>) => {
+  const create = async (body: Record<string, unknown>, limit: { scopes?: string[] }) => {
     const { expires_at: ends } = body;
-    const scopes = scopesIn(body);
     const made = await client.call('createMyClient', {
       body: {
         name: String(body['name']),
         ...(typeof ends === 'string' ? { expires_at: ends } : {}),
-        ...(scopes.length === 0 ? {} : { scopes }),
+        ...limit,
       },
     });
     secret.value = { [words.clientId]: made.client_id, [words.clientSecret]: made.client_secret };
@@ -54,12 +50,12 @@ export function Clients() {
     <>
       <p class="muted">{words.clientsHelp}</p>
       <div class={page['actions']}>
-        <FormDialog
+        <AccessDialog
           id="client"
           button={words.newClient}
-          title={words.newClient}
           submit={words.create}
           schema={schema}
+          unlimited={accessWords.unlimited}
           onSubmit={create}
         />
       </div>

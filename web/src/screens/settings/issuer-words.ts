@@ -76,7 +76,6 @@ export const words = {
   noClaim: (text: string) => `${text} is no claim with a value, such as azp=robot.`,
   twice: (claim: string) => `The claim ${claim} is there twice.`,
   machineScopes: 'May do',
-  machineScopesHelp: 'None: all that the account may.',
   allScopes: 'all that the account may',
   deleteMachine: (name: string) => `Delete the program ${name}?`,
   deleteMachineText: 'Its access tokens are accepted no longer.',

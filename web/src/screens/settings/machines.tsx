@@ -4,24 +4,21 @@ import { claimOf } from '../../../../contracts/claim-text.ts';
 import { client } from '../../data/api.ts';
 import { readPersonId } from '../../data/people.ts';
 import { WrongEntry } from '../../data/wrong-entry.ts';
-import { FormDialog } from '../../ui/form-dialog.tsx';
 import { personSchema } from '../../ui/person-field.tsx';
 import type { Schema } from '../../ui/schema-form/fields.ts';
 import type { Column } from '../../ui/table.tsx';
+import { AccessDialog } from './access-dialog.tsx';
 import { words } from './issuer-words.ts';
 import { RecordsDialog } from './records-dialog.tsx';
 import { Removal } from './removal.tsx';
-import { scopeFields, scopesIn } from './scopes.ts';
 
 const texts: Schema = { type: 'array', items: { type: 'string' } };
-const newMachine: Schema = {
-  type: 'object',
+const newMachine = {
   required: ['name', 'person', 'claims'],
   properties: {
     name: { type: 'string', title: words.name, maxLength: 100 },
     person: personSchema(words.actsAs, words.actsAsHelp),
     claims: { ...texts, title: words.claims, description: words.claimsHelp },
-    ...scopeFields(words.machineScopes, words.machineScopesHelp),
   },
 };
 
@@ -30,16 +27,15 @@ const MOST = 200;
 
 export function Machines({ issuer }: { issuer: IdentityIssuer }) {
   const path = { id: issuer.id };
-  const create = async (body: Record<string, unknown>) => {
+  const create = async (body: Record<string, unknown>, limit: { scopes?: string[] }) => {
     const claims = (body['claims'] ?? []) as string[];
-    const scopes = scopesIn(body);
     await client.call('createMachine', {
       path,
       body: {
         name: String(body['name']),
         user_id: await readPersonId(String(body['person'])),
         claims: claimsOf(claims),
-        ...(scopes.length === 0 ? {} : { scopes }),
+        ...limit,
       },
     });
   };
@@ -55,13 +51,13 @@ export function Machines({ issuer }: { issuer: IdentityIssuer }) {
       columns={(reload) => columns((id) => remove(id).then(reload))}
     >
       {(reload) => (
-        <FormDialog
+        <AccessDialog
           id="machine"
           button={words.newMachine}
-          title={words.newMachine}
           submit={words.save}
           schema={newMachine}
-          onSubmit={(body) => create(body).then(reload)}
+          unlimited={words.allScopes}
+          onSubmit={(body, limit) => create(body, limit).then(reload)}
         />
       )}
     </RecordsDialog>

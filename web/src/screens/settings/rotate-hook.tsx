@@ -1,4 +1,4 @@
-/** Lets an inbound webhook take calls that are signed with another secret, beside those of the current one. */
+/** Lets an inbound webhook take calls that are signed with another secret, beside the current one. */
 import { useSignal } from '@preact/signals';
 
 import type { InboundWebhook } from '../../../../client/index.ts';

@@ -4,26 +4,23 @@ import { useSignal } from '@preact/signals';
 import type { AccessToken } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
-import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
+import { AccessDialog } from './access-dialog.tsx';
 import { words } from './access-words.ts';
 import { Ends } from './ends.tsx';
 import { Removal } from './removal.tsx';
-import { scopeFields, scopesIn } from './scopes.ts';
 import { ShownOnce } from './shown-once.tsx';
 import { Waits, WaitsHelp } from './waits.tsx';
 import { words as settingsWords } from './words.ts';
 
 const schema = {
-  type: 'object',
   required: ['name', 'expires_at'],
   properties: {
     name: { type: 'string', title: words.name, maxLength: 100 },
     expires_at: { type: 'string', format: 'date-time', title: words.expiry },
-    ...scopeFields(words.scopes),
   },
 };
 
@@ -32,11 +29,11 @@ export function Tokens() {
   const list = usePages(['tokens'], (cursor) =>
     client.page('listMyTokens', { query: { cursor: cursor ?? undefined } }),
   );
-  const create = async (body: Record<string, unknown>) => {
+  const create = async (body: Record<string, unknown>, { scopes = [] }: { scopes?: string[] }) => {
     const made = await client.call('createMyToken', {
       body: {
         name: String(body['name']),
-        scopes: scopesIn(body),
+        scopes,
         expires_at: String(body['expires_at']),
       },
     });
@@ -51,10 +48,9 @@ export function Tokens() {
     <>
       <p class="muted">{words.tokensHelp}</p>
       <div class={page['actions']}>
-        <FormDialog
+        <AccessDialog
           id="token"
           button={words.newToken}
-          title={words.newToken}
           submit={settingsWords.create}
           schema={schema}
           onSubmit={create}
