@@ -8,7 +8,7 @@ import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';
 import { activeTrace } from '../../tracing/context.ts';
 import { isAdmin, userIdOf, type Actor } from '../auth/actor.ts';
 import { hasTeamRole } from '../auth/ownership.ts';
-import { notFound } from '../errors.ts';
+import { badRequest, notFound, type AppError } from '../errors.ts';
 import { storable } from '../storable.ts';
 
 /** A CloudEvent 1.0 with its extensions. */
@@ -148,7 +148,7 @@ const PLACE = `to_char(i.received_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:S
 
 /**
  * Newest first, of one owner. Admins see those of others if they name the owner, builders those of a team. A
- * large event is null.
+ * large event is null. @throws 400 for a person and a team
  */
 export async function listReceived(
   em: EntityManager,
@@ -156,6 +156,7 @@ export async function listReceived(
   filter: ReceivedFilter,
   page: KeysetPage<readonly [string, string]>,
 ): Promise<(ReceivedEvent & { place: string })[]> {
+  if (filter.owner_id !== undefined && filter.team_id !== undefined) throw twoOwners();
   const where = new Conditions();
   where.add('i.owner_id = ?', filter.team_id ?? userIdOf(actor, filter.owner_id ?? 'me'));
   if (filter.owner_id !== undefined && !isAdmin(actor)) where.add('i.owner_id = ?', actor.id);
@@ -172,6 +173,14 @@ export async function listReceived(
        from inbound_event i where ${where.sql} order by i.received_at desc, i.id desc limit ?`,
     [...where.values, page.limit],
   );
+}
+
+/** Who sent an event for a team does not own it, as other things of a team are somebody's. */
+function twoOwners(): AppError {
+  const message = 'must not be given with team_id: the events of a team have no other owner';
+  return badRequest('invalid_query', `owner_id ${message}.`, [
+    { pointer: 'owner_id', code: 'invalid_query', message },
+  ]);
 }
 
 /** Those of a team are for its builders, as its runs are. */

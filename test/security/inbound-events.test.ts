@@ -80,6 +80,23 @@ test('a batch is taken whole or not at all, each event once, and its owner alone
   expect((await other.get('/events/received')).body).toEqual([]);
 });
 
+test('received events are those of a person or of a team, and a list of both is refused', async () => {
+  const admin = await app.as('admin');
+  const { id } = (await admin.post('/teams', { name: 'Received' })).body;
+  for (const client of [owner, admin])
+    for (const person of ['me', id])
+      expect(await client.get(`/events/received?team_id=${id}&owner_id=${person}`)).toMatchObject({
+        status: 400,
+        body: {
+          code: 'invalid_query',
+          detail: 'owner_id must not be given with team_id: the events of a team have no other owner.',
+          errors: [{ pointer: 'owner_id', code: 'invalid_query' }],
+        },
+      });
+  expect((await admin.get(`/events/received?team_id=${id}`)).body).toEqual([]);
+  expect((await owner.get('/events/received?owner_id=me&limit=1')).body).toHaveLength(1);
+});
+
 test('a large event is omitted in the list, and whole in its record', async () => {
   const large = event('large', { type: 'large', data: 'x'.repeat(20_000) });
   const { body } = await send(owner, large);

@@ -3,7 +3,8 @@ import { expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 
 import type { Client, TestApp, TestUser } from '../../support/app.ts';
-import { consoleTestsWithoutTemporal } from '../../support/console.ts';
+import { phone, wide } from '../../support/chromium.ts';
+import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
 
 /** More than a page of the list. */
 const MANY = 50;
@@ -95,3 +96,100 @@ inBrowser('of two people who rotate a secret at once, one does', async () => {
   });
   expect(complaints).toEqual([]);
 });
+
+inBrowser(
+  'an admin finds what a person has by name, on a phone too, and nothing else is claimed',
+  async () => {
+    const { user: root, own: asRoot } = await person('root', 'admin');
+    const { user: judy, own } = await person('judy');
+    const { user: nobody } = await person('nobody-yet');
+    const { user: gone, own: asGone } = await person('gone');
+    const team = await create(asRoot, '/teams', { name: 'Receivers' });
+    const joined = await asRoot.put(`/teams/${team}/members/${judy.id}`, { role: 'builder' });
+    expect(joined.status).toBeLessThan(300);
+    await create(own, '/webhooks', { url: 'https://judy.example.com/own' });
+    await create(own, '/webhooks', { url: 'https://judy.example.com/team', team_id: team });
+    await create(asRoot, '/webhooks', { url: 'https://root.example.com/team', team_id: team });
+    await create(asGone, '/webhooks', { url: 'https://gone.example.com' });
+    expect((await asRoot.patch(`/users/${gone.id}`, { status: 'disabled' })).status).toBe(200);
+    for (const [at, client, query] of [
+      ['own', own, ''],
+      ['team', own, `?team_id=${team}`],
+      ['root', asRoot, ''],
+    ] as const) {
+      const event = { specversion: '1.0', id: at, source: `/${at}`, type: `received.by.${at}` };
+      const headers = { 'content-type': 'application/cloudevents+json' };
+      expect((await client.post(`/events${query}`, event, { headers })).status).toBe(202);
+    }
+    for (const viewport of [wide, phone]) {
+      const { page, complaints, open } = await visit(root, { viewport });
+      const row = (name: string | RegExp) => page.getByRole('row', { name });
+      const field = page.getByLabel('Person', { exact: true });
+      const whose = page.getByLabel('Whose');
+      const teams = page.getByLabel('Team');
+      await open('/settings/webhooks');
+      for (const name of ['judy.example.com/own', 'root.example.com/team', 'gone.example.com'])
+        await row(name).waitFor();
+      await page.getByText('that its owner or its team may see').waitFor();
+      await field.fill('jud');
+      await page.getByRole('option', { name: 'judy' }).click();
+      await row('root.example.com/team').waitFor({ state: 'detached' });
+      for (const name of ['judy.example.com/own', 'judy.example.com/team']) await row(name).waitFor();
+      expect(await field.inputValue()).toBe('judy');
+      await expectFits(page, `of-judy-${viewport.width}`);
+      // A team and a person narrow together.
+      await teams.selectOption('Receivers');
+      await row('judy.example.com/own').waitFor({ state: 'detached' });
+      await row('judy.example.com/team').waitFor();
+      expect(await row('root.example.com/team').count()).toBe(0);
+      await field.fill('nobody-yet');
+      await field.press('Enter');
+      await page.getByText('Nothing matches Receivers, Those of nobody-yet.').waitFor();
+      await page.getByRole('button', { name: 'Clear filters' }).click();
+      await row('root.example.com/team').waitFor();
+      // Who is disabled has no suggestion, but is found by the whole name.
+      await field.fill('GONE');
+      await field.press('Enter');
+      await row('judy.example.com/own').waitFor({ state: 'detached' });
+      await row('gone.example.com').waitFor();
+      await field.fill('no-such-person');
+      await field.press('Enter');
+      await page.getByText('There is no user no-such-person.').waitFor();
+
+      await open('/settings/events');
+      await row('received.by.root').waitFor();
+      await page.getByText('These are yours. Choose a person or a team above').waitFor();
+      await page.getByText('No sources. Whoever may send events may send them of any source.').waitFor();
+      await field.fill('judy');
+      await page.getByRole('option', { name: 'judy' }).click();
+      await row('received.by.own').waitFor();
+      expect(await page.getByText('These are yours').count()).toBe(0);
+      // About those of judy, the list says nothing that holds for everybody.
+      expect(await page.getByText('No sources.').count()).toBe(0);
+      expect(await page.getByText('Nothing matches Those of judy.').count()).toBe(2);
+      await teams.selectOption('Receivers');
+      await row('received.by.team').waitFor();
+      await page.getByText('These are all of the team').waitFor();
+      await expectFits(page, `received-by-team-${viewport.width}`);
+      await whose.selectOption('Everybody’s');
+      await page.getByText('These are all of the team').waitFor({ state: 'detached' });
+      await row('received.by.team').waitFor();
+      expect(complaints).toEqual([]);
+    }
+
+    // A name of the list keeps what else is chosen.
+    const { page, open } = await visit(root);
+    await open(`/settings/webhooks?team=${team}`);
+    await page
+      .getByRole('row', { name: 'judy.example.com/team' })
+      .getByRole('link', { name: 'judy', exact: true })
+      .click();
+    await page.getByRole('row', { name: 'root.example.com/team' }).waitFor({ state: 'detached' });
+    expect(new URL(page.url()).searchParams.get('team')).toBe(team);
+    await open('/settings/files?q=fern');
+    await page.getByText('Files that people uploaded').waitFor();
+    await page.getByLabel('Person', { exact: true }).fill(nobody.id);
+    await page.getByLabel('Person', { exact: true }).press('Enter');
+    await page.getByText('Nothing matches “fern”, Those of nobody-yet.').waitFor();
+  },
+);

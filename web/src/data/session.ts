@@ -16,6 +16,11 @@ export function mayCall(id: OperationId): boolean {
   return isAllowed(id, user.value?.roles ?? []);
 }
 
+/** Whether lists show the user what all people have, as they do to administrators. */
+export function seesAll(): boolean {
+  return user.value?.roles.includes('admin') === true;
+}
+
 effect(() => {
   sendAs(user.value?.id ?? null);
   if (user.value === null) stopReads();

@@ -4,5 +4,7 @@ export const words = {
   everybodys: 'Everybody’s',
   mine: 'Mine',
   of: (name: string) => `Those of ${name}`,
+  person: 'Person',
+  personHint: 'Person: username or id',
   column: 'Owner',
 };

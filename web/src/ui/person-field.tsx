@@ -37,13 +37,19 @@ function OwnPersonField({ label: _label, ...field }: OwnControl) {
 /** People for what was typed; undefined until the first are known. */
 function useSuggestedPeople(typed: string, without: readonly string[] = []): Person[] | undefined {
   const text = typed.trim();
-  const { data } = useQuery({
+  const { data, isPlaceholderData } = useQuery({
     queryKey: ['search people', text, without.length],
     // As many more as may be left out.
     queryFn: ({ signal }) => searchPeople(text, Math.min(SUGGESTED + without.length, MAX_PAGE), signal),
     placeholderData: (last) => last,
   });
-  return data?.filter(({ id }) => !without.includes(id)).slice(0, SUGGESTED);
+  // Those for what was typed before: Enter must choose none of them that does not fit any more.
+  const fits = (person: Person) => !isPlaceholderData || hasText(person, text);
+  return data?.filter((person) => fits(person) && !without.includes(person.id)).slice(0, SUGGESTED);
+}
+
+function hasText(person: Person, text: string): boolean {
+  return [person.username, nameOf(person)].some((name) => name.toLowerCase().includes(text.toLowerCase()));
 }
 
 export function PersonField({ without = [], onChoose, value, onText, ...field }: Props) {

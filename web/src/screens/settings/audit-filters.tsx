@@ -1,16 +1,13 @@
 /** The fields by which the audit log is narrowed. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
 
 import type { AuditEntry } from '../../../../client/index.ts';
-import { isUuid } from '../../../../contracts/uuid.ts';
 import { setQuery } from '../../app/router.ts';
-import { personName, readPersonId } from '../../data/people.ts';
 import { teamsToManage } from '../../data/teams.ts';
 import { Choice, type Option } from '../../ui/filters.tsx';
 import page from '../../ui/page.module.css';
-import { PersonField } from '../../ui/person-field.tsx';
+import { PersonFilter } from '../../ui/person-filter.tsx';
 import { detailOf } from '../../ui/problem.tsx';
 import { complain } from '../../ui/toasts.tsx';
 import { ACTIONS, exportAddress, isoTime, localTime, OUTCOMES, type AuditFilter } from './audit-filter.ts';
@@ -29,7 +26,15 @@ export function AuditFilters({ filter, entries, isAdmin }: Props) {
   return (
     <search class={page['filters']}>
       <TeamChoice value={filter.team_id ?? ''} isAdmin={isAdmin} />
-      {seesOthers && <Actor value={filter.actor_id} />}
+      {seesOthers && (
+        <PersonFilter
+          id="audit-actor"
+          label={words.person}
+          hint={words.personHint}
+          value={filter.actor_id ?? ''}
+          onChoose={(id) => setQuery({ actor_id: id === '' ? undefined : id })}
+        />
+      )}
       <TextField
         name="action"
         label={words.action}
@@ -98,43 +103,6 @@ function TextField({ name, label, hint = label, maxLength, value = '', proposed 
         <option key={one} value={one} />
       ))}
     </EnteredField>
-  );
-}
-
-/** Takes a username, or the id of anybody, also of who has no account any more. */
-function Actor({ value = '' }: { value: string | undefined }) {
-  /** What is being typed; null while the field shows what the address says. */
-  const typed = useSignal<string | null>(null);
-  /** It is complained of once, not again when the field is left. */
-  const refused = useRef<string | undefined>(undefined);
-  const narrow = (id: string) => {
-    typed.value = null;
-    refused.current = undefined;
-    setQuery({ actor_id: id === '' ? undefined : id });
-  };
-  const enter = async () => {
-    const text = typed.value?.trim();
-    if (text === undefined || text === refused.current) return;
-    try {
-      const isId = text === '' || text === 'me' || isUuid(text);
-      narrow(isId ? text : await readPersonId(text));
-    } catch (error) {
-      refused.current = text;
-      complain(detailOf(error));
-    }
-  };
-  return (
-    <div class={css['filter']}>
-      <PersonField
-        id="audit-actor"
-        aria-label={words.person}
-        placeholder={words.personHint}
-        value={typed.value ?? (isUuid(value) ? personName(value) : value)}
-        onText={(text) => (typed.value = text)}
-        onChoose={({ id }) => narrow(id)}
-        onEntered={() => void enter()}
-      />
-    </div>
   );
 }
 

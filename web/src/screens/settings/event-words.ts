@@ -1,8 +1,6 @@
 /** Texts of the events that are sent in. */
 export const words = {
-  help:
-    'Other systems send events to you, or call an inbound webhook. Runs listen for them, and they start ' +
-    'workflows.',
+  help: 'Other systems send events, or call an inbound webhook. Runs listen for them, and they start workflows.',
   hooks: 'Inbound webhooks',
   noHooks: 'No inbound webhooks.',
   newHook: 'Create an inbound webhook',
@@ -45,8 +43,8 @@ export const words = {
   deleteHook: 'Delete this inbound webhook?',
   deleteHookText: (name: string) => `Calls of ${name} will be refused.`,
   sources: 'Sources',
-  sourcesHelp: 'Who may send events of a source, and whose workflows may get yours of it.',
-  noSources: 'Everybody who may send your events may send any source.',
+  sourcesHelp: 'Who may send events of a source, and whose workflows get them as well.',
+  noSources: 'No sources. Whoever may send events may send them of any source.',
   newSource: 'Add a source',
   edit: 'Change',
   editSource: 'Change the source',
@@ -60,13 +58,14 @@ export const words = {
   userHelp: 'The id of a user. Leave it empty for none.',
   shared: 'Share with',
   sharedHelp: 'Ids of users, one a line.',
-  anyone: 'anyone of yours',
+  anyone: 'not limited',
   people: (count: number) => (count === 1 ? '1 user' : `${count} users`),
   deleteSource: 'Delete this record?',
-  deleteSourceText: (source: string) => `Everybody who may send your events may send ${source} again.`,
+  deleteSourceText: (source: string) => `Whoever may send events may send them of ${source} again.`,
   received: 'Received events',
   noEvents: 'No events yet.',
   ownReceived: 'These are yours. Choose a person or a team above to see theirs.',
+  teamReceived: 'These are all of the team: none of its events has a person for an owner.',
   send: 'Send an event',
   sendIt: 'Send',
   sendHelp:

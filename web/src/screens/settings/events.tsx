@@ -12,11 +12,19 @@ import { query, setQuery } from '../../app/router.ts';
 import { settingsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
+import { seesAll } from '../../data/session.ts';
 import { mayCallFor } from '../../data/teams.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import type { NewHolder } from '../../ui/move/holder.ts';
-import { isOfAnother, OwnerFilter, ownerColumns, ownerQuery, seesAll } from '../../ui/owner-filter.tsx';
+import {
+  ANY_HOLDER,
+  holderText,
+  isOfAnother,
+  OwnerFilter,
+  ownerColumns,
+  ownerQuery,
+} from '../../ui/owner-filter.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
@@ -109,7 +117,12 @@ function Hooks() {
           />
         )}
       </div>
-      <ListState list={list} empty={<p>{words.noHooks}</p>}>
+      <ListState
+        list={list}
+        filter={holderText()}
+        onClear={() => setQuery(ANY_HOLDER)}
+        empty={<p>{words.noHooks}</p>}
+      >
         <Table
           label={words.hooks}
           columns={hookColumns(() => list.reload())}
@@ -125,7 +138,7 @@ function hookColumns(reload: () => Promise<void>): Column<InboundWebhook>[] {
   const { name, url, scheme, secret, last, refused } = words.hookColumns;
   return [
     { title: name, cell: (hook) => (hook.active ? hook.name : `${hook.name} (${words.off})`) },
-    ...ownerColumns<InboundWebhook>('events'),
+    ...ownerColumns<InboundWebhook>(),
     { title: url, cell: (hook) => <code>{hook.url}</code>, minor: true, long: true },
     { title: scheme, cell: (hook) => hook.scheme, minor: true },
     {
@@ -241,7 +254,12 @@ function Sources() {
           />
         )}
       </div>
-      <ListState list={list} empty={<p>{words.noSources}</p>}>
+      <ListState
+        list={list}
+        filter={holderText()}
+        onClear={() => setQuery(ANY_HOLDER)}
+        empty={<p>{words.noSources}</p>}
+      >
         <Table
           label={words.sources}
           columns={sourceColumns(remove, () => list.reload())}
@@ -264,7 +282,7 @@ function sourceColumns(
   const { source, from, shared } = words.sourceColumns;
   return [
     { title: source, cell: (record) => <code>{record.source}</code>, long: true },
-    ...ownerColumns<EventSource>('events'),
+    ...ownerColumns<EventSource>(),
     {
       title: from,
       cell: (record) => record.client_id ?? record.user_name ?? record.user_id ?? words.anyone,
@@ -307,7 +325,10 @@ const FILTERS = ['type', 'source'] as const;
 function Received() {
   const { type = '', source = '' } = query.value;
   const held = holderQuery();
-  const owned = ownerQuery();
+  const chosen = ownerQuery();
+  const isOfTeam = held.team_id !== undefined;
+  // A received event is a team's or a person's: nothing is both.
+  const owned = isOfTeam ? {} : chosen;
   const list = usePages(['received', type, source, held.team_id ?? '', owned.owner_id ?? ''], (cursor) =>
     client.page('listReceivedEvents', {
       query: {
@@ -327,9 +348,8 @@ function Received() {
           <SendEvent held={held} onSent={() => list.reload()} />
         )}
       </div>
-      {seesAll() && held.team_id === undefined && owned.owner_id === undefined && (
-        <p class="muted">{words.ownReceived}</p>
-      )}
+      {seesAll() && !isOfTeam && owned.owner_id === undefined && <p class="muted">{words.ownReceived}</p>}
+      {isOfTeam && chosen.owner_id !== undefined && <p class="muted">{words.teamReceived}</p>}
       <search class={page['filters']}>
         {FILTERS.map((name) => (
           <input
@@ -345,8 +365,8 @@ function Received() {
       </search>
       <ListState
         list={list}
-        filter={[type, source].filter((part) => part !== '').join(', ')}
-        onClear={() => setQuery({ type: undefined, source: undefined })}
+        filter={[type, source, holderText()].filter((part) => part !== '').join(', ')}
+        onClear={() => setQuery({ type: undefined, source: undefined, ...ANY_HOLDER })}
         empty={<p>{words.noEvents}</p>}
       >
         <Table

@@ -4,11 +4,19 @@ import type { File as StoredFile } from '../../../../client/index.ts';
 import { query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
+import { seesAll } from '../../data/session.ts';
 import { mayCallFor } from '../../data/teams.ts';
 import { SearchField } from '../../ui/filters.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
-import { isOfAnother, OwnerFilter, ownerColumns, ownerQuery } from '../../ui/owner-filter.tsx';
+import {
+  ANY_HOLDER,
+  holderText,
+  isOfAnother,
+  OwnerFilter,
+  ownerColumns,
+  ownerQuery,
+} from '../../ui/owner-filter.tsx';
 import page from '../../ui/page.module.css';
 import { sizeText } from '../../ui/size.ts';
 import { Table, type Column } from '../../ui/table.tsx';
@@ -31,7 +39,7 @@ export function Files() {
   );
   return (
     <>
-      <p class="muted">{words.filesHelp}</p>
+      <p class="muted">{seesAll() ? words.filesHelpAdmin : words.filesHelp}</p>
       <search class={page['filters']}>
         <SearchField label={fileWords.search} value={q} />
         <TeamFilter />
@@ -43,8 +51,8 @@ export function Files() {
       )}
       <ListState
         list={list}
-        filter={q === '' ? '' : `“${q}”`}
-        onClear={() => setQuery({ q: undefined })}
+        filter={[q === '' ? '' : `“${q}”`, holderText()].filter((part) => part !== '').join(', ')}
+        onClear={() => setQuery({ q: undefined, ...ANY_HOLDER })}
         empty={<p>{words.noFiles}</p>}
       >
         <Table
@@ -107,7 +115,7 @@ function columns(reload: () => Promise<void>): Column<StoredFile>[] {
       ),
       long: true,
     },
-    ...ownerColumns<StoredFile>('files'),
+    ...ownerColumns<StoredFile>(),
     { title: type, cell: (file) => file.media_type, minor: true },
     { title: visibility, cell: (file) => file.visibility, minor: true },
     { title: size, cell: (file) => sizeText(file.size), end: true },

@@ -6,14 +6,22 @@ import type {
   UpdateWebhookRequest,
   Webhook,
 } from '../../../../client/index.ts';
-import { query } from '../../app/router.ts';
+import { query, setQuery } from '../../app/router.ts';
 import { settingsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
+import { seesAll } from '../../data/session.ts';
 import { mayCallFor, mayCallForAny } from '../../data/teams.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
-import { isOfAnother, OwnerFilter, ownerColumns, ownerQuery, seesAll } from '../../ui/owner-filter.tsx';
+import {
+  ANY_HOLDER,
+  holderText,
+  isOfAnother,
+  OwnerFilter,
+  ownerColumns,
+  ownerQuery,
+} from '../../ui/owner-filter.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
@@ -87,7 +95,12 @@ function AllWebhooks() {
           />
         </div>
       )}
-      <ListState list={list} empty={<p>{words.noWebhooks}</p>}>
+      <ListState
+        list={list}
+        filter={holderText()}
+        onClear={() => setQuery(ANY_HOLDER)}
+        empty={<p>{words.noWebhooks}</p>}
+      >
         <Table
           label={words.parts.webhooks}
           columns={webhookColumns({ reload: () => list.reload(), rotated })}
@@ -129,7 +142,7 @@ function webhookColumns(acts: Omit<ActsProps, 'webhook'>): Column<Webhook>[] {
   const { url, types, state } = words.webhookColumns;
   return [
     { title: url, cell: (webhook) => webhook.url, long: true },
-    ...ownerColumns<Webhook>('webhooks'),
+    ...ownerColumns<Webhook>(),
     { title: types, cell: (webhook) => webhook.types.join(', ') || words.all, minor: true },
     { title: state, cell: (webhook) => <State webhook={webhook} />, minor: true },
     { title: words.acts, acts: true, cell: (webhook) => <Acts webhook={webhook} {...acts} /> },

@@ -99,7 +99,7 @@ export const words = {
   deleteSecretText: 'Agents that refer to it will fail.',
   secretName: 'Capital letters, digits and _.',
 
-  webhooksHelp: 'A webhook sends the events that you may see to an address of yours, signed.',
+  webhooksHelp: 'A webhook sends the events that its owner or its team may see to an address, signed.',
   noWebhooks: 'No webhooks.',
   newWebhook: 'Create a webhook',
   webhookColumns: { url: 'Address', types: 'Events', state: 'State' },
@@ -133,6 +133,7 @@ export const words = {
   status: 'Status',
 
   filesHelp: 'Files that you uploaded, that agents made for your runs, or that are public.',
+  filesHelpAdmin: 'Files that people uploaded, or that agents made for their runs.',
   noFiles: 'No files.',
   upload: 'Upload',
   uploading: 'Uploading…',

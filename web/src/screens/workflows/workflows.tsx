@@ -8,10 +8,9 @@ import { editorAddress, marketplaceAddress, startAddress, workflowAddress } from
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { useRunStats } from '../../data/run-stats.ts';
-import { user } from '../../data/session.ts';
+import { seesAll, user } from '../../data/session.ts';
 import { mayCallForAny, teamName } from '../../data/teams.ts';
 import { Choice, SearchField } from '../../ui/filters.tsx';
-import { seesAll } from '../../ui/owner-filter.tsx';
 import { words as ownerWords } from '../../ui/owner-words.ts';
 import { TeamFilter } from '../../ui/team-filter.tsx';
 import { RunStrip } from '../../ui/run-strip/run-strip.tsx';
