@@ -281,7 +281,7 @@ testUnless(noChromium)(
     await page.getByLabel('For whom').waitFor();
     expect(await page.getByLabel('For whom').locator('option').allTextContents()).toEqual(['For payments']);
     await page.getByLabel('Name', { exact: false }).first().fill('payer');
-    await page.getByLabel('Address', { exact: true }).fill('https://pay.example.com');
+    await page.getByRole('textbox', { name: 'Address', exact: true }).fill('https://pay.example.com');
     await click(page, 'Register');
     await page.getByRole('heading', { name: 'payer', exact: true }).waitFor();
     expect((await admin.get(`/agents?team_id=${team}`)).body).toMatchObject([{ name: 'payer' }]);

@@ -87,7 +87,7 @@ inBrowser('a builder registers an agent, publishes it and tries it', async () =>
   // The form says what is missing before anything is sent.
   await page.getByText('Name is missing').waitFor();
   await page.getByLabel('Name', { exact: false }).first().fill('summariser');
-  await page.getByLabel('Address', { exact: true }).fill(service.url);
+  await page.getByRole('textbox', { name: 'Address', exact: true }).fill(service.url);
   await page.getByLabel('Headers').fill('{"X-Key": "<SERVICE_KEY>"}');
   await page.getByLabel('Input schema').fill(JSON.stringify(inputSchema));
   // One place says where it is.
@@ -121,6 +121,30 @@ inBrowser('a builder registers an agent, publishes it and tries it', async () =>
   expect(complaints).toEqual([]);
 });
 
+inBrowser('the form of a model asks for an address where the provider has none', async () => {
+  const { page, complaints, open } = await visit(ada);
+  await open('/agents/new');
+  await page.getByLabel('Kind').selectOption('llm');
+  const address = page.getByRole('textbox', { name: 'Address', exact: true });
+  const standard = page.getByText('Default: that of the provider.');
+  await address.waitFor();
+  expect(await standard.count()).toBe(0);
+  await page.getByLabel('Name', { exact: false }).first().fill('writer');
+  await click(page, 'Register');
+  await page.getByText('Address is missing').waitFor();
+  await expectFits(page, 'agent-new-model');
+  await page.getByLabel('Who serves the model').selectOption('openai');
+  await standard.waitFor();
+  await page.getByLabel('Who serves the model').selectOption('openai-compatible');
+  await address.fill(service.url);
+  await click(page, 'Register');
+  await heading(page, 'writer').waitFor();
+  expect((await asAda.get('/agents?q=writer')).body).toMatchObject([
+    { name: 'writer', type: 'llm', configuration: { base_url: service.url } },
+  ]);
+  expect(complaints).toEqual([]);
+});
+
 inBrowser('the focus moves to the first problem of what an agent is tried with', async () => {
   const { body: agent } = await asAda.post('/agents', summariser('tried'));
   const { page, complaints, open } = await visit(ada);
@@ -151,7 +175,7 @@ inBrowser('an agent is tried with a file, and a sound in its result can be playe
     await open('/agents/new');
     await page.getByLabel('Kind').selectOption('audio');
     await page.getByLabel('Name', { exact: false }).first().fill('listener');
-    await page.getByLabel('Address', { exact: true }).fill(audio.url);
+    await page.getByRole('textbox', { name: 'Address', exact: true }).fill(audio.url);
     await page.getByLabel(/^Model/).fill('m');
     await page.getByLabel(/^Task/).selectOption('Transcribe');
     await click(page, 'Register');
@@ -256,6 +280,8 @@ inBrowser('the settings say of a webhook that it fails, why, and which type matc
   const row = page.getByRole('row', { name: /closed/ });
   await row.getByText('failing since').waitFor();
   await row.getByText(/refused the connection.*; 1 waiting/).waitFor();
+  await row.getByText('1 warning').click();
+  await row.getByText('io.cadenza.hitll matches none of').waitFor();
   await row.getByText('did you mean "io.cadenza.hitl"?').waitFor();
   await asAda.delete(`/webhooks/${id}`);
   expect(complaints).toEqual([]);

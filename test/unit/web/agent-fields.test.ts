@@ -20,6 +20,53 @@ test.each(kinds)('the fields of an agent of kind %s are keys of its configuratio
   expect((AGENT_KINDS[kind]?.keys ?? []).filter((key) => !fields.includes(key))).toEqual([]);
 });
 
+/** What a form demands of the configuration. */
+const demandedOf = (kind: Kind, more: { provider?: string; agent?: Agent } = {}): unknown =>
+  agentSections({ kind, authentication: 'none', workflows: [], agent: null, ...more }).find(
+    ({ id }) => id === `configuration-${kind}`,
+  )?.schema['required'];
+const withUrl = { url: 'https://agents.example.com', configuration: {} } as unknown as Agent;
+const hasField = (kind: Kind, name: string): boolean =>
+  agentSections({ kind, authentication: 'none', workflows: [], agent: null }).some(({ schema }) =>
+    Object.hasOwn((schema['properties'] ?? {}) as object, name),
+  );
+
+test.each(kinds)('an agent of kind %s is not saved without an address that it needs', (kind) => {
+  const address = AGENT_KINDS[kind]?.orUrl;
+  // Where the form asks for the URL, that is enough.
+  const isDemanded = address !== undefined && !hasField(kind, 'url');
+  const demanded = [demandedOf(kind) ?? [], demandedOf(kind, { agent: withUrl }) ?? []];
+  expect(demanded.map((names) => address !== undefined && (names as string[]).includes(address))).toEqual([
+    isDemanded,
+    false,
+  ]);
+});
+
+test.each(['llm', 'vision'] as const)(
+  'a model of kind %s has an address where its provider has none',
+  (kind) => {
+    expect(demandedOf(kind, { provider: 'openai-compatible' })).toEqual(['base_url']);
+    expect(demandedOf(kind)).toEqual(['base_url']);
+    expect(demandedOf(kind, { agent: withUrl })).toEqual([]);
+    for (const provider of Object.keys(words.providers).filter((name) => name !== 'openai-compatible'))
+      expect([provider, demandedOf(kind, { provider })]).toEqual([provider, []]);
+    const helpOf = (provider: string) => {
+      const { schema } = agentSections({
+        kind,
+        provider,
+        authentication: 'none',
+        workflows: [],
+        agent: null,
+      }).find(({ id }) => id === `configuration-${kind}`)!;
+      return (schema['properties'] as any).base_url.description;
+    };
+    expect([helpOf('openai-compatible'), helpOf('openai')]).toEqual([
+      'Of an OpenAI-compatible API.',
+      expect.stringContaining('Default: that of the provider.'),
+    ]);
+  },
+);
+
 test('a model has the fields of its provider, and those that are set', () => {
   const given = { kind: 'llm' as const, authentication: 'none' as const, workflows: [] };
   const sectionOf = (provider: string, agent: Agent | null = null) =>

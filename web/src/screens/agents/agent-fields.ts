@@ -52,6 +52,9 @@ const MODEL: Record<string, Schema> = {
   secret_access_key: text('Secret access key', 'The name of a secret, as <NAME>.'),
 };
 
+/** For the provider that has none. */
+const OWN_ADDRESS = text('Address', 'Of an OpenAI-compatible API.');
+
 /** The fields that one provider needs, and no other. */
 const OF_PROVIDER: Readonly<Record<string, readonly string[]>> = {
   azure: ['resource', 'deployment', 'api_version'],
@@ -106,7 +109,7 @@ const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
     timeout,
   },
   audio: {
-    base_url: text('Address', 'Of an OpenAI-compatible API.'),
+    base_url: OWN_ADDRESS,
     model: text('Model'),
     task: choice('Task', ['transcribe', 'speak']),
     api_key: text('API key', 'The name of a secret, as <NAME>.'),
@@ -196,6 +199,13 @@ const REQUIRED: Partial<Record<Kind, readonly string[]>> = {
   framework: ['framework'],
 };
 
+/** Addresses that the URL of the agent can replace. A new agent has no field for that. */
+const ADDRESSES: Partial<Record<Kind, string>> = {
+  api: 'endpoint',
+  audio: 'base_url',
+  framework: 'base_url',
+};
+
 const CREDENTIALS: Record<Authentication, Record<string, Schema>> = {
   none: {},
   api_key: {
@@ -240,7 +250,7 @@ export function agentSections({
       schema: recordSchema(kind, agent),
     },
     HAS_PROVIDER.includes(kind)
-      ? ofProvider(configurationSection(kind, workflows, agent), provider)
+      ? ofProvider(configurationSection(kind, workflows, agent), provider, agent)
       : configurationSection(kind, workflows, agent),
     ...credentials(authentication, agent),
     {
@@ -265,7 +275,7 @@ function recordSchema(kind: Kind, agent: Agent | null): Schema {
   const { endpoint, base_url: base } = CONFIGURATIONS[kind] ?? {};
   const hasAddress = endpoint !== undefined || base !== undefined;
   const exists = agent !== null;
-  const asksUrl = kind !== 'workflow' && (!hasAddress || (agent?.url ?? null) !== null);
+  const asksUrl = kind !== 'workflow' && (!hasAddress || hasUrl(agent));
   const url = text(
     'URL',
     `Where the agent is.${hasAddress ? ' An address below, if there is one, is called instead.' : ''}`,
@@ -285,6 +295,10 @@ function recordSchema(kind: Kind, agent: Agent | null): Schema {
       ...(asksUrl ? { url } : {}),
     },
   };
+}
+
+function hasUrl(agent: Agent | null): boolean {
+  return (agent?.url ?? '') !== '';
 }
 
 const moreSchema: Schema = {
@@ -319,21 +333,38 @@ function configurationSection(kind: Kind, workflows: Given['workflows'], agent: 
     kind === 'workflow' && named.length > 0 && (isListed || agent === null)
       ? { ...properties, workflow_id: { title: 'Workflow', oneOf: named } }
       : properties;
-  const schema = { type: 'object', properties: withWorkflows, required: REQUIRED[kind] ?? [] };
-  return { ...base, member: 'configuration', values, schema: showable(schema, values) };
+  const schema = showable({ type: 'object', properties: withWorkflows }, values);
+  const { [kind]: address } = ADDRESSES;
+  const required = [...(REQUIRED[kind] ?? []), ...(address === undefined || hasUrl(agent) ? [] : [address])];
+  return { ...base, member: 'configuration', values, schema: demanding(schema, required) };
 }
 
-/** Without the fields of other providers, unless the agent has them. */
-function ofProvider(section: Section, provider: string): Section {
+/** @param names of fields that must be filled in, if the form has them */
+function demanding(schema: Schema, names: readonly string[]): Schema {
+  const properties = schema['properties'] as Record<string, Schema>;
+  return { ...schema, required: names.filter((name) => Object.hasOwn(properties, name)) };
+}
+
+/**
+ * Without the fields of other providers, unless the agent has them. The standard one has no address of its
+ * own, so that of the model must be given.
+ */
+function ofProvider(section: Section, provider: string, agent: Agent | null): Section {
   const values = section.values ?? {};
   const others = Object.entries(OF_PROVIDER).flatMap(([name, fields]) => (name === provider ? [] : fields));
   const properties = Object.entries(section.schema['properties'] as Record<string, Schema>);
-  const shown = properties.filter(([name]) => !others.includes(name) || values[name] !== undefined);
+  const isStandard = provider === STANDARD_PROVIDER;
+  const shown = properties
+    .filter(([name]) => !others.includes(name) || values[name] !== undefined)
+    .map(([name, field]): [string, Schema] => [
+      name,
+      isStandard && name === 'base_url' ? OWN_ADDRESS : field,
+    ]);
+  const schema = { ...section.schema, properties: Object.fromEntries(shown) };
   return {
     ...section,
-    schema: { ...section.schema, properties: Object.fromEntries(shown) },
-    values:
-      provider === STANDARD_PROVIDER && values['provider'] === undefined ? values : { ...values, provider },
+    schema: isStandard && !hasUrl(agent) ? demanding(schema, ['base_url']) : schema,
+    values: isStandard && values['provider'] === undefined ? values : { ...values, provider },
   };
 }
 
