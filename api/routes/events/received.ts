@@ -65,8 +65,8 @@ export function receivedEventEndpoints(): Endpoint[] {
       operationId: 'listReceivedEvents',
       summary: "List the caller's events that were sent in or emitted, newest first",
       description:
-        'They are kept for EVENT_RETENTION_DAYS. Admins may name another owner, builders of a team the team, ' +
-        'but not both: the events of a team have no other owner.',
+        'They are kept for EVENT_RETENTION_DAYS. Admins may name another owner, builders of a team the ' +
+        'team, but not both: the events of a team have no other owner.',
       tags: TAGS,
       role: 'viewer',
       query: z.object({

@@ -33,6 +33,7 @@ const click = (page: Page, name: string) => page.getByRole('button', { name, exa
 const dialogOf = (page: Page) => page.getByRole('dialog').filter({ visible: true });
 /** A part of the page, by its heading. */
 const part = (page: Page, title: string) => page.locator('section').filter({ has: heading(page, title) });
+const focusedText = (page: Page) => page.evaluate('document.activeElement.innerText');
 const fork = () => app.orm.em.fork();
 const statuses = (clients: readonly Client[]): Promise<number[]> =>
   Promise.all(clients.map(async (one) => (await one.get('/users/me')).status));
@@ -314,7 +315,7 @@ inBrowser('a user is created without a password, and only admins open the page o
 });
 
 inBrowser('on a phone the parts of the settings and the rarer acts are shown on demand', async () => {
-  await app.createUser({ username: 'mallory', roles: ['builder', 'approver'] });
+  const mallory = await app.createUser({ username: 'mallory', roles: ['builder', 'approver'] });
   const { page, complaints, open } = await visit(root, { viewport: phone });
   await open('/settings/profile');
   const menu = page.getByRole('button', { name: /^Settings: / });
@@ -327,8 +328,12 @@ inBrowser('on a phone the parts of the settings and the rarer acts are shown on 
   expect(y).toBeLessThan(200);
   await menu.click();
   await expectFits(page, 'settings-menu');
-  await parts.filter({ hasText: 'Users' }).click();
+  await parts.filter({ hasText: 'Users' }).press('Enter');
   await heading(page, 'Users').waitFor();
+  await until(
+    () => focusedText(page),
+    (text) => String(text).startsWith('Settings: Users'),
+  );
   expect([await menu.innerText(), await parts.count()]).toEqual([
     expect.stringContaining('Settings: Users'),
     0,
@@ -340,13 +345,26 @@ inBrowser('on a phone the parts of the settings and the rarer acts are shown on 
   await row.getByRole('button', { name: 'More', exact: true }).click();
   expect(await row.getByRole('button').allInnerTexts()).toEqual([
     'Change',
+    'More',
     'Budget',
     'Limits',
     'Erase',
-    'Less',
   ]);
+  const more = row.getByRole('button', { name: 'More', exact: true, expanded: true });
+  await more.focus();
+  await page.keyboard.press('Tab');
+  expect(await focusedText(page)).toBe('Budget');
   await expectFits(page, 'users-more-phone');
-  await open('/settings/audit');
+  // The page of a user draws another frame.
+  await open(`/settings/users/${mallory.id}`);
+  await heading(page, 'mallory').waitFor();
+  await menu.click();
+  await parts.filter({ hasText: 'Audit log' }).press('Enter');
+  await heading(page, 'Audit log').waitFor();
+  await until(
+    () => focusedText(page),
+    (text) => String(text).startsWith('Settings: Audit log'),
+  );
   const entry = page.getByRole('row').filter({ hasText: 'Log in' }).first();
   await entry.getByText('done · session').waitFor();
   await expectFits(page, 'audit-phone');
@@ -408,6 +426,7 @@ inBrowser('the list of agents marks those that will not work', async () => {
   const own = await app.as(owner);
   const made = await own.post('/agents', agentBody({ name: 'keyless', configuration }));
   expect(made.body.warnings).toHaveLength(1);
+  const [{ message }] = made.body.warnings;
   await own.post(
     '/agents',
     agentBody({ name: 'sound', configuration: { endpoint: configuration.endpoint } }),
@@ -419,6 +438,12 @@ inBrowser('the list of agents marks those that will not work', async () => {
     await mark.locator('visible=true').waitFor();
     expect(await page.getByRole('row', { name: /sound/ }).getByText('warning').count()).toBe(0);
     await expectFits(page, `agents-warnings-${viewport.width}`);
+    // By keyboard, what it warns of.
+    await page.getByRole('link', { name: 'keyless' }).focus();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText(message).locator('visible=true').waitFor();
+    await expectFits(page, `agents-warned-${viewport.width}`);
     await page.getByRole('link', { name: 'keyless' }).click();
     // The path names the agent.
     await page.getByText('Agents / keyless').waitFor();

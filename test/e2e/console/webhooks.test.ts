@@ -193,3 +193,31 @@ inBrowser(
     await page.getByText('Nothing matches “fern”, Those of nobody-yet.').waitFor();
   },
 );
+
+inBrowser('a webhook that fails looks so on a phone, and many warnings take one line', async () => {
+  const { user, own } = await person('fay');
+  const types = Array.from({ length: 50 }, (_, at) => `io.cadenza.hitll.v${at}`);
+  const id = await create(own, '/webhooks', { url: 'https://hooks.example.com/failing', types });
+  expect((await own.get(`/webhooks/${id}`)).body.warnings).toHaveLength(50);
+  await app.orm.em.fork().execute(
+    `update delivery_target set failing_since = now(), last_error = ?, active = false, disabled_reason = 'failing'
+      where id = ?`,
+    [`answered 500: ${'the reason is long; '.repeat(20)}`, id],
+  );
+  for (const viewport of [wide, phone]) {
+    const { page, complaints, open } = await visit(user, { viewport });
+    await open('/settings/webhooks');
+    const row = page.getByRole('row', { name: /failing/ });
+    const visible = (text: string) => row.getByText(text).locator('visible=true');
+    await visible('off: deliveries kept failing').waitFor();
+    await visible('failing since').waitFor();
+    await visible('answered 500').waitFor();
+    await expectFits(page, `failing-${viewport.width}`);
+    const warnings = visible('50 warnings');
+    await warnings.focus();
+    await page.keyboard.press('Enter');
+    await visible('io.cadenza.hitll.v49 matches none of').waitFor();
+    await expectFits(page, `failing-warned-${viewport.width}`);
+    expect(complaints).toEqual([]);
+  }
+});

@@ -1,4 +1,4 @@
-/** What the API warns of at a record: in its list a number, on its page a sentence each. */
+/** What the API warns of at a record: a sentence each, in its list on demand. */
 import page from './page.module.css';
 import { words } from './warning-words.ts';
 
@@ -24,8 +24,9 @@ export function WarningList({ warnings }: { warnings: readonly Warning[] }) {
 export function WarningCount({ warnings }: { warnings: readonly Warning[] }) {
   if (warnings.length === 0) return null;
   return (
-    <span class={page['warning']} title={warnings.map(({ message }) => message).join('\n')}>
-      {words.count(warnings.length)}
-    </span>
+    <details class={page['counted']}>
+      <summary>{words.count(warnings.length)}</summary>
+      <WarningList warnings={warnings} />
+    </details>
   );
 }

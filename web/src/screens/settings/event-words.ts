@@ -1,6 +1,6 @@
 /** Texts of the events that are sent in. */
 export const words = {
-  help: 'Other systems send events, or call an inbound webhook. Runs listen for them, and they start workflows.',
+  help: 'Other systems send events or call an inbound webhook. Runs listen for them; they start workflows.',
   hooks: 'Inbound webhooks',
   noHooks: 'No inbound webhooks.',
   newHook: 'Create an inbound webhook',

@@ -8,7 +8,10 @@ import { words } from './words.ts';
 
 interface Props {
   children: ComponentChildren;
-  /** In the row, and not in a menu above it: its dialogs stay open, and the table does not cut it. */
+  /**
+   * In the row, and not in a menu above it: its dialogs stay open, and the table does not cut it. After the
+   * button that opens it, as the keys go on from there.
+   */
   more: ComponentChildren;
 }
 
@@ -17,10 +20,10 @@ export function RowActs({ children, more }: Props) {
   return (
     <span class={`${page['actions']} ${isOpen.value ? '' : css['line']}`}>
       {children}
-      {isOpen.value && more}
       <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
-        {isOpen.value ? words.lessActs : words.moreActs}
+        {words.moreActs}
       </button>
+      {isOpen.value && more}
     </span>
   );
 }

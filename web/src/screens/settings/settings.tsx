@@ -87,13 +87,28 @@ function Frame({ part, children }: Props) {
   );
 }
 
-/** On a phone, the parts are shown on demand: all of them take half of its window. */
+const MENU_BUTTON = 'settings-menu';
+
+/**
+ * On a phone, the parts are shown on demand: all of them take half of its window. The link that is chosen is
+ * gone then, so the focus goes to the button.
+ */
 function Menu({ part }: { part: SettingsPart }) {
   const isOpen = useSignal(false);
+  const choose = () => {
+    isOpen.value = false;
+    // After the click has changed the address, which may draw another frame.
+    if (isNarrow.value) setTimeout(() => document.getElementById(MENU_BUTTON)?.focus());
+  };
   return (
     <>
       {isNarrow.value && (
-        <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+        <button
+          id={MENU_BUTTON}
+          type="button"
+          aria-expanded={isOpen.value}
+          onClick={() => (isOpen.value = !isOpen.value)}
+        >
           {words.menu(words.parts[part])} <span aria-hidden="true">▾</span>
         </button>
       )}
@@ -103,7 +118,7 @@ function Menu({ part }: { part: SettingsPart }) {
             key={name}
             href={settingsAddress(name)}
             aria-current={name === part ? 'page' : undefined}
-            onClick={() => (isOpen.value = false)}
+            onClick={choose}
           >
             {words.parts[name]}
           </a>

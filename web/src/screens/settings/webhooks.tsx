@@ -22,12 +22,14 @@ import {
   ownerColumns,
   ownerQuery,
 } from '../../ui/owner-filter.tsx';
+import { isNarrow } from '../../ui/narrow.ts';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { TeamFilter } from '../../ui/team-filter.tsx';
 import { words as teamWords } from '../../ui/team-words.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
+import { WarningCount } from '../../ui/warnings.tsx';
 import { When } from '../../ui/when.tsx';
 import { MoveHeld } from './move-held.tsx';
 import { Removal } from './removal.tsx';
@@ -118,8 +120,7 @@ function stateOf({ active, disabled_reason: reason }: Webhook): string {
 }
 
 function State({ webhook }: { webhook: Webhook }) {
-  const { former_secret_until: until, failing_since: failing, last_error: error } = webhook;
-  const { pending, warnings } = webhook;
+  const { former_secret_until: until, failing_since: failing, last_error: error, pending } = webhook;
   return (
     <>
       {stateOf(webhook)}
@@ -133,7 +134,29 @@ function State({ webhook }: { webhook: Webhook }) {
           , {rotateWords.rotating} <When at={until} />
         </>
       )}
-      {warnings.map(({ message }) => `; ${message}`)}
+      <WarningCount warnings={typeWarnings(webhook)} />
+    </>
+  );
+}
+
+/** Each with the type that it is about. */
+function typeWarnings({ types, warnings }: Webhook): Webhook['warnings'] {
+  return warnings.map(({ pointer, message }) => {
+    const type = types[Number(pointer.slice('/types/'.length))] ?? '';
+    return { pointer, message: `${type} ${message}` };
+  });
+}
+
+/** On a phone, which has no column of states, with the state: a webhook that fails must not look healthy. */
+function urlIn(webhook: Webhook) {
+  return (
+    <>
+      {webhook.url}
+      {isNarrow.value && (
+        <div class="muted">
+          <State webhook={webhook} />
+        </div>
+      )}
     </>
   );
 }
@@ -141,10 +164,10 @@ function State({ webhook }: { webhook: Webhook }) {
 function webhookColumns(acts: Omit<ActsProps, 'webhook'>): Column<Webhook>[] {
   const { url, types, state } = words.webhookColumns;
   return [
-    { title: url, cell: (webhook) => webhook.url, long: true },
+    { title: url, cell: urlIn, long: true },
     ...ownerColumns<Webhook>(),
     { title: types, cell: (webhook) => webhook.types.join(', ') || words.all, minor: true },
-    { title: state, cell: (webhook) => <State webhook={webhook} />, minor: true },
+    { title: state, cell: (webhook) => <State webhook={webhook} />, text: true, minor: true },
     { title: words.acts, acts: true, cell: (webhook) => <Acts webhook={webhook} {...acts} /> },
   ];
 }

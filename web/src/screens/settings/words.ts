@@ -172,5 +172,4 @@ export const words = {
   } as Readonly<Record<string, string>>,
   readAgain: 'Check again',
   moreActs: 'More',
-  lessActs: 'Less',
 };
