@@ -156,6 +156,12 @@ inBrowser(
     // Nobody has done them here.
     expect(proposed).toEqual(expect.arrayContaining(['a2a_delete_push', 'retryRun', 'updateWorkflow']));
     expect(new Set(proposed).size).toBe(proposed.length);
+    // The table says them in words, which are proposed with them and taken too.
+    expect(await page.locator('datalist option[value=retryRun]').getAttribute('label')).toBe('Retry run');
+    await field.fill('Retry run');
+    await field.press('Enter');
+    await page.getByText('Nothing matches retryRun.').waitFor();
+    expect(await field.inputValue()).toBe('retryRun');
     await field.fill('updateWorkfow');
     await field.blur();
     await page.getByText('did you mean "updateWorkflow"?').waitFor();

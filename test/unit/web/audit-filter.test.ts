@@ -2,6 +2,9 @@
 import { expect, test } from '@jest/globals';
 
 import {
+  ACTIONS,
+  actionNamed,
+  actionText,
   exportAddress,
   filterOf,
   isoTime,
@@ -38,6 +41,17 @@ test('the address is the filter, and what it does not know or says wrong is igno
   expect(exportAddress({ object_id: 'w 1', outcome: 'done' })).toBe(
     '/audit/export?format=csv&object_id=w+1&outcome=done',
   );
+});
+
+test('each action is found by its name, and by the words in which the table says it', () => {
+  expect(ACTIONS.map(actionNamed)).toEqual(ACTIONS);
+  expect(ACTIONS.map((action) => actionNamed(actionText(action)))).toEqual(ACTIONS);
+  expect(['decide human task', 'Log in', 'whatever', 'updateWorkfow'].map(actionNamed)).toEqual([
+    'decideHumanTask',
+    'log_in',
+    'whatever',
+    'updateWorkfow',
+  ]);
 });
 
 test('a time is the same in its field and in the address', () => {

@@ -40,6 +40,12 @@ export function actionText(action: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
+/** The action that was entered by its name, or in the words of the table; else what was entered. */
+export function actionNamed(text: string): string {
+  const isMeant = (action: string) => actionText(action).toLowerCase() === text.toLowerCase();
+  return ACTIONS.includes(text) ? text : (ACTIONS.find(isMeant) ?? text);
+}
+
 /** Where the entries of the filter are downloaded. */
 export function exportAddress(filter: AuditFilter): string {
   return `/audit/export?${new URLSearchParams({ format: 'csv', ...filter }).toString()}`;

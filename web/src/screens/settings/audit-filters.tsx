@@ -10,7 +10,16 @@ import page from '../../ui/page.module.css';
 import { PersonFilter } from '../../ui/person-filter.tsx';
 import { detailOf } from '../../ui/problem.tsx';
 import { complain } from '../../ui/toasts.tsx';
-import { ACTIONS, exportAddress, isoTime, localTime, OUTCOMES, type AuditFilter } from './audit-filter.ts';
+import {
+  ACTIONS,
+  actionNamed,
+  actionText,
+  exportAddress,
+  isoTime,
+  localTime,
+  OUTCOMES,
+  type AuditFilter,
+} from './audit-filter.ts';
 import { words } from './audit-words.ts';
 import css from './settings.module.css';
 
@@ -42,6 +51,8 @@ export function AuditFilters({ filter, entries, isAdmin }: Props) {
         maxLength={100}
         value={filter.action}
         proposed={[...entries.map(({ action }) => action), ...ACTIONS]}
+        textOf={actionText}
+        read={actionNamed}
       />
       <TextField
         name="object_type"
@@ -87,9 +98,14 @@ interface TextProps extends FieldProps {
   hint?: string;
   maxLength: number;
   proposed?: readonly string[];
+  /** How the table says a value, beside which it is proposed. */
+  textOf?: (value: string) => string;
+  /** The value that is meant by what was entered. */
+  read?: (text: string) => string;
 }
 
-function TextField({ name, label, hint = label, maxLength, value = '', proposed = [] }: TextProps) {
+function TextField({ name, label, hint = label, maxLength, value = '', ...more }: TextProps) {
+  const { proposed = [], textOf, read = (text) => text } = more;
   return (
     <EnteredField
       id={`audit-${name}`}
@@ -97,10 +113,10 @@ function TextField({ name, label, hint = label, maxLength, value = '', proposed 
       hint={hint}
       maxLength={maxLength}
       value={value}
-      onEnter={async (text) => setQuery({ [name]: text === '' ? undefined : text })}
+      onEnter={async (text) => setQuery({ [name]: text === '' ? undefined : read(text) })}
     >
       {[...new Set(proposed)].map((one) => (
-        <option key={one} value={one} />
+        <option key={one} value={one} label={textOf?.(one)} />
       ))}
     </EnteredField>
   );
