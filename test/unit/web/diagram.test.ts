@@ -26,6 +26,17 @@ test('a problem belongs to the innermost task that has it, which shows the worst
   ]);
 });
 
+test.each([
+  [['unsupported', 'error'], 'error'],
+  [['error', 'unsupported'], 'error'],
+  [['warning', 'unsupported'], 'unsupported'],
+  [['unsupported', 'warning'], 'unsupported'],
+  [['warning', 'error', 'unsupported'], 'error'],
+] as const)('of the problems %j the worst is %s', (severities, worst) => {
+  const problems = severities.map((severity) => ({ pointer: '/do/1/done', message: severity, severity }));
+  expect(problemsByTask(tasksIn(drawingOf(definition)), problems).get('/do/1/done')?.severity).toBe(worst);
+});
+
 test('a task shows its last visit, and how often the run came by or tried', () => {
   const [loop, ask, done] = ['/do/0/loop', '/do/0/loop/do/0/ask', '/do/1/done'];
   const start = (name: string, visit: number, attempt = 1) => ({ name, type: 'x', visit, attempt });

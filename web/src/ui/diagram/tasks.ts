@@ -22,6 +22,13 @@ export interface Problem {
 
 export type TaskProblem = Pick<Problem, 'message' | 'severity'>;
 
+/** From the least. */
+const SEVERITIES: readonly Severity[] = ['warning', 'unsupported', 'error'];
+
+function worse(one: Severity, other: Severity): Severity {
+  return SEVERITIES.indexOf(one) < SEVERITIES.indexOf(other) ? other : one;
+}
+
 /**
  * The problems of each task, by the pointer of the innermost task that has them: one a line, and the worst
  * severity.
@@ -39,7 +46,7 @@ export function problemsByTask(
     const known = found.get(place);
     found.set(place, {
       message: known === undefined ? message : `${known.message}\n${message}`,
-      severity: known === undefined || known.severity === 'warning' ? severity : known.severity,
+      severity: known === undefined ? severity : worse(known.severity, severity),
     });
   }
   return found;
