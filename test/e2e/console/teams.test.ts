@@ -153,6 +153,7 @@ inBrowser('the admin of a team gives a group a role, which its people show, and 
     await groups.getByRole('row', { name: /eu\/finance \(its people still get the role\)/ }).waitFor();
     await expectFits(page, `groups-of-team-${viewport.width}`);
     await app.orm.em.fork().execute('delete from group_to_follow');
+    await groups.getByText('its people still get the role').waitFor({ state: 'detached' });
     await groups.getByRole('button', { name: 'Remove' }).click();
     const asked = page.getByRole('dialog', { name: /Remove the group eu\/finance/ });
     await asked.getByRole('button', { name: 'Remove' }).click();

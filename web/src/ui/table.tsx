@@ -8,7 +8,8 @@ export interface Column<T> {
   /**
    * `minor` columns are left out on a phone; `end` aligns numbers and times to the right; `text` is
    * sentences, which take as many lines as they need; `long` is addresses and ids, which break anywhere;
-   * `wrap` is a few words, which take a line each where there is no room; `acts` is the buttons of the row, which stay in sight when the table scrolls.
+   * `wrap` is a few words, which take a line each where there is no room; `acts` is the buttons of the row,
+   * which stay in sight when the table scrolls.
    */
   minor?: boolean;
   end?: boolean;

@@ -13,7 +13,6 @@ import { mayCallForAny, teamName } from '../../data/teams.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
 import { isNarrow } from '../../ui/narrow.ts';
 import { words as ownerWords } from '../../ui/owner-words.ts';
-import page from '../../ui/page.module.css';
 import { TeamFilter } from '../../ui/team-filter.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { WarningCount } from '../../ui/warnings.tsx';
@@ -78,7 +77,7 @@ function Actions({ newAgent }: { newAgent: string | null }) {
     <>
       <a href={settingsAddress('conversations')}>{words.conversations}</a>{' '}
       {newAgent !== null && (
-        <a class={page['first']} href={newAgent}>
+        <a class="primary" href={newAgent}>
           {words.register} <kbd>n</kbd>
         </a>
       )}{' '}

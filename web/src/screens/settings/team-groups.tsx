@@ -2,6 +2,7 @@
 import type { Team, TeamGroup } from '../../../../client/index.ts';
 import { ROLES } from '../../../../contracts/roles.ts';
 import { client } from '../../data/api.ts';
+import { useQuery } from '../../data/query.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
@@ -17,6 +18,8 @@ const role: Schema = { enum: ROLES, title: words.role, default: 'viewer', descri
 const group: Schema = { type: 'string', title: words.group, description: words.groupHelp };
 const newGroup: Schema = { type: 'object', required: ['group', 'role'], properties: { group, role } };
 
+const LOOK_MS = 2_000;
+
 interface Acts {
   put: (name: string, to: string) => Promise<void>;
   remove: (name: string) => Promise<void>;
@@ -27,8 +30,15 @@ export function TeamGroups({ team, changed }: { team: Team; changed: () => Promi
   const list = usePages(['team-groups', team.id], (cursor) =>
     client.page('listTeamGroups', { path: { id: team.id }, query: { cursor: cursor ?? undefined } }),
   );
+  const reload = () => Promise.all([list.reload(), changed()]);
+  useQuery({
+    queryKey: ['team-groups pending', team.id],
+    enabled: list.items.value.some(({ pending }) => pending),
+    refetchInterval: LOOK_MS,
+    queryFn: async () => (await reload()).length,
+  });
   const done = async (text: string) => {
-    await Promise.all([list.reload(), changed()]);
+    await reload();
     tell(text);
   };
   const acts: Acts = {
