@@ -200,8 +200,8 @@ inBrowser('a webhook that fails looks so on a phone, and many warnings take one 
   const id = await create(own, '/webhooks', { url: 'https://hooks.example.com/failing', types });
   expect((await own.get(`/webhooks/${id}`)).body.warnings).toHaveLength(50);
   await app.orm.em.fork().execute(
-    `update delivery_target set failing_since = now(), last_error = ?, active = false, disabled_reason = 'failing'
-      where id = ?`,
+    `update delivery_target
+        set failing_since = now(), last_error = ?, active = false, disabled_reason = 'failing' where id = ?`,
     [`answered 500: ${'the reason is long; '.repeat(20)}`, id],
   );
   for (const viewport of [wide, phone]) {

@@ -166,7 +166,7 @@ function webhookColumns(acts: Omit<ActsProps, 'webhook'>): Column<Webhook>[] {
   return [
     { title: url, cell: urlIn, long: true },
     ...ownerColumns<Webhook>(),
-    { title: types, cell: (webhook) => webhook.types.join(', ') || words.all, minor: true },
+    { title: types, cell: (webhook) => webhook.types.join(', ') || words.all, wrap: true, minor: true },
     { title: state, cell: (webhook) => <State webhook={webhook} />, text: true, minor: true },
     { title: words.acts, acts: true, cell: (webhook) => <Acts webhook={webhook} {...acts} /> },
   ];
