@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, NamespaceNotFoundError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from '../config/logger.ts';
@@ -22,11 +23,12 @@ export async function connectNative(settings: TemporalSettings, logger: Logger):
     try {
       const { apiKey } = settings;
       const key = typeof apiKey === 'function' ? apiKey() : apiKey;
-      const connection = await NativeConnection.connect({
+      const connecting = NativeConnection.connect({
         address: settings.address,
         ...(key === undefined ? {} : { apiKey: key }),
         ...(settings.tls === undefined ? {} : { tls: settings.tls }),
       });
+      const connection = await inTime(connecting, (late) => late.close());
       if (typeof apiKey === 'function') followKey(connection, apiKey, key, logger);
       return connection;
     } catch (error) {
@@ -78,11 +80,26 @@ export async function namespaceIsThere(
   namespace: string,
   logger: Logger,
 ): Promise<void> {
-  await persistently(logger, () =>
-    connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
-      connection.workflowService.describeNamespace({ namespace }),
-    ),
-  );
+  await persistently(logger, () => inTime(connection.workflowService.describeNamespace({ namespace })));
+}
+
+/**
+ * A deadline of the native connection ends with the headers of an answer, whose message may never come.
+ * @param onLate for a result that comes later
+ * @throws Error after ten seconds
+ */
+async function inTime<T>(call: Promise<T>, onLate?: (result: T) => Promise<void>): Promise<T> {
+  const over = new AbortController();
+  const late = sleep(CALL_TIMEOUT_MS, null, { signal: over.signal }).then(() => {
+    call.then(onLate).catch(() => {});
+    throw new Error('Temporal has not answered in time');
+  });
+  try {
+    return await Promise.race([call, late]);
+  } finally {
+    late.catch(() => {});
+    over.abort();
+  }
 }
 
 /** Ends when the connection is closed, whose new key is refused. */
