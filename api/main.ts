@@ -12,9 +12,7 @@ import { removeExpired } from '../domain/auth/cleanup.ts';
 import { listenForAccountChanges, listenForJobs, listenForNotifications } from '../db/notifications.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { AppError } from '../domain/errors.ts';
-import { limitOpenSessions } from '../domain/auth/second-factor.ts';
 import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
-import { settlePrograms } from '../domain/auth/waiting-programs.ts';
 import { createAgentSources } from '../adapters/resources/create-agent-sources.ts';
 import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
 import { createIdentityProviders } from '../adapters/identity/create-identity-providers.ts';
@@ -39,6 +37,7 @@ import { startTracing } from '../tracing/start.ts';
 import { createApp } from './app.ts';
 import { drain } from './drain.ts';
 import { continueWork } from './continue-work.ts';
+import { FactorLimits } from './factor-limits.ts';
 import { createHttpServer } from './http-server.ts';
 import { listenGrpc } from './a2a/grpc-server.ts';
 import { createMetrics } from './metrics.ts';
@@ -118,8 +117,13 @@ const app = createApp({
   consoleFolder: fileURLToPath(new URL('../web/dist', import.meta.url)),
 });
 
-const settled = settleProcess({ fork: () => orm.em.fork(), files, verifyTemporal, logger }, env).then(
-  limitSessions,
+const factorLimits = new FactorLimits({
+  fork: () => orm.em.fork(),
+  logger,
+  roles: env.SECOND_FACTOR_ROLES,
+});
+const settled = settleProcess({ fork: () => orm.em.fork(), files, verifyTemporal, logger }, env).then(() =>
+  factorLimits.begin(),
 );
 // If the database is unavailable, the check completes later; until then `/readyz` reports it.
 await Promise.race([settled, sleep(SETTLE_MS)]);
@@ -139,8 +143,6 @@ server.on('error', (error) => {
 const pruning = new AbortController();
 const cleanup = setInterval(() => {
   removeExpired(orm.em.fork()).catch((error: unknown) => logger.warn({ err: error }, 'cleanup failed'));
-  // Copies of the API with the former settings may have opened some.
-  void limitSessions();
   pruneInBatches(() => orm.em.fork(), {
     days: env.AUDIT_RETENTION_DAYS,
     budgetMs: PRUNE_MS,
@@ -187,24 +189,12 @@ async function stop(signal: string): Promise<void> {
   await sleep(UNREADY_MS);
   await drain({ server, grpc, logger });
   const connections = [client.connection, resources, sources, identities].map(async (one) => one.close());
-  const closed = await within(CLOSE_MS, Promise.allSettled([unheard, orm.close(true), ...connections]));
+  const database = factorLimits.stop().then(() => orm.close(true));
+  const closed = await within(CLOSE_MS, Promise.allSettled([unheard, database, ...connections]));
   if (!closed) logger.warn({ seconds: CLOSE_MS / 1_000 }, 'connections did not close in time');
   await tracing?.stop();
   logger.info('stopped');
   process.exit(0);
-}
-
-/** Sessions and programs that were there before SECOND_FACTOR_ROLES named a role of their user. */
-async function limitSessions(): Promise<void> {
-  try {
-    const limited = await limitOpenSessions(orm.em.fork(), env.SECOND_FACTOR_ROLES);
-    if (limited > 0) logger.info({ sessions: limited }, 'sessions wait for a second factor');
-    const programs = await settlePrograms(orm.em.fork(), 'of everybody', env.SECOND_FACTOR_ROLES);
-    if (programs > 0)
-      logger.info({ programs }, 'access tokens and machine clients wait for a second factor of their users');
-  } catch (error) {
-    logger.warn({ err: error }, 'cannot limit sessions without a second factor');
-  }
 }
 
 function cannotListen(error: Error): never {

@@ -2062,6 +2062,13 @@ CREATE INDEX scim_token_creator ON public.scim_token USING btree (created_by);
 CREATE INDEX scim_token_expiry ON public.scim_token USING btree (expires_at);
 CREATE INDEX scim_token_issuer ON public.scim_token USING btree (issuer_id, id);
 
+create table second_factor_setting (
+  copy_id uuid not null,
+  roles text[] not null,
+  expires_at timestamp with time zone not null,
+  constraint second_factor_setting_pkey PRIMARY KEY (copy_id)
+);
+
 create table secret (
   owner_id uuid not null,
   name text not null,

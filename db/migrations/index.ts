@@ -111,6 +111,7 @@ import { Migration202611300840FormerWebhookSecrets } from './202611300840-former
 import { Migration202611300850GroupsToFollow } from './202611300850-groups-to-follow.ts';
 import { Migration202611300940FailingWebhooks } from './202611300940-failing-webhooks.ts';
 import { Migration202611300941WorkflowNames } from './202611300941-workflow-names.ts';
+import { Migration202611301201SecondFactorSettings } from './202611301201-second-factor-settings.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -222,6 +223,7 @@ export const migrations = [
   { name: '202611300910-run-room', class: Migration202611300910RunRoom },
   { name: '202611300940-failing-webhooks', class: Migration202611300940FailingWebhooks },
   { name: '202611300941-workflow-names', class: Migration202611300941WorkflowNames },
+  { name: '202611301201-second-factor-settings', class: Migration202611301201SecondFactorSettings },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

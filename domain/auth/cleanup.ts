@@ -34,6 +34,7 @@ export async function removeExpired(em: EntityManager): Promise<number> {
                             and s.expires_at > now())`,
     ],
     ['api_copy', `expires_at < now() - interval '1 minute'`],
+    ['second_factor_setting', `expires_at < now() - interval '1 hour'`],
     ['run_rate', `minute < now() - interval '1 hour'`],
     ['live_run_room', `granted_at < now() - interval '1 hour'`],
     ['request_count', `minute < now() - interval '1 hour'`],

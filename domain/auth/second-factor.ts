@@ -10,6 +10,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { AppError, forbidden } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
+import { ROLE_NEEDS_FACTOR } from './factor-roles.ts';
 import { acceptPasskey, signingOptions, type PasskeyAnswer } from './passkeys.ts';
 import { hashToken } from './sessions.ts';
 import { checkThrottle, recordAttempt } from './throttle.ts';
@@ -233,8 +234,8 @@ async function forgetShown(em: EntityManager, userId: string): Promise<void> {
 
 /**
  * Leaves a viewer's rights to the sessions in which no second factor was shown, if a role of their user needs
- * one: after the last factor is gone, and after roles have changed, whoever changed them. The users' programs
- * follow.
+ * one: after the last factor is gone, and after roles have changed, whoever changed them. Without such a role
+ * they have all rights again. The users' programs follow. The accounts are locked.
  */
 export async function limitSessions(
   em: EntityManager,
@@ -242,12 +243,14 @@ export async function limitSessions(
   neededBy: readonly Role[],
 ): Promise<void> {
   if (userIds.length === 0) return;
+  const waits = `(s.second_factor is null and ${ROLE_NEEDS_FACTOR})`;
+  const roles = arrayLiteral(neededBy);
   await em.execute(
-    `update auth_session s set awaits_second_factor = true
+    `update auth_session s set awaits_second_factor = not s.awaits_second_factor
        from user_account u
-      where u.id = s.user_id and u.id = any(?::uuid[]) and u.roles && ?::text[]
-        and s.second_factor is null and s.revoked_at is null and not s.awaits_second_factor`,
-    [arrayLiteral(userIds), arrayLiteral(neededBy)],
+      where u.id = s.user_id and u.id = any(?::uuid[]) and s.revoked_at is null
+        and s.awaits_second_factor <> ${waits}`,
+    [arrayLiteral(userIds), roles],
   );
   await settlePrograms(em, userIds, neededBy);
 }
@@ -257,12 +260,11 @@ export async function limitSessions(
  * holds many sessions. @returns the number of sessions that wait now
  */
 export async function limitOpenSessions(em: EntityManager, neededBy: readonly Role[]): Promise<number> {
-  if (neededBy.length === 0) return 0;
   for (let limited = 0; ;) {
     const rows = await em.execute<object[]>(
       `with unproven as materialized (
          select s.id from auth_session s join user_account u on u.id = s.user_id
-          where u.roles && ?::text[] and s.second_factor is null and s.revoked_at is null
+          where ${ROLE_NEEDS_FACTOR} and s.second_factor is null and s.revoked_at is null
             and not s.awaits_second_factor and s.expires_at > now()
           order by s.id limit ${BATCH} for no key update of s)
        update auth_session set awaits_second_factor = true

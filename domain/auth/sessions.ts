@@ -7,7 +7,8 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { writeAudit, type AuditOrigin } from '../audit/write.ts';
 import { FIRST_PARTY_CLIENT } from './access-token.ts';
-import { hasRole, limitRoles } from './actor.ts';
+import { hasRole, limitRoles, rolesUnless } from './actor.ts';
+import { ROLE_NEEDS_FACTOR } from './factor-roles.ts';
 import { endSessions } from './own-sessions.ts';
 import type { OpenIdGrant } from '../oauth/openid.ts';
 
@@ -85,21 +86,34 @@ export function limitsOf(
     secondFactorRoles: roles,
   } = policy ?? { idleSeconds: SESSION_DAYS * 86_400, maxSeconds: 90 * 86_400, secondFactorRoles: [] };
   const idle = Math.min(idleSeconds, maxSeconds);
-  const asked = approvedBy === null ? by : 'nobody';
-  const factor = [approvedBy, asked, userId];
-  return [idle, idleSeconds, maxSeconds, ...factor, approvedBy, arrayLiteral(roles), asked, userId];
+  const factor = [approvedBy, approvedBy === null ? by : 'nobody', userId];
+  return [idle, idleSeconds, maxSeconds, ...factor, approvedBy, arrayLiteral(roles), userId, ...factor];
 }
 
-/** SQL: the factor that the user `u` has shown, by who has asked for it, the value of its one `?`. */
-const SHOWN_FACTOR = `case ?::text when 'issuer' then 'issuer'
-  when 'own' then case when u.second_factor then 'own' end end`;
+/**
+ * SQL: whether the session `s` of the user `u` waits for a second factor; its one `?`: SECOND_FACTOR_ROLES.
+ * That counts before copies with this setting have limited what was open.
+ */
+export const SESSION_WAITS = `(s.awaits_second_factor or s.second_factor is null and ${ROLE_NEEDS_FACTOR})`;
 
-/** SQL of `expires_at, idle_seconds, ends_at, second_factor, awaits_second_factor`. */
+/**
+ * SQL: the factor that was shown in a new session, or in the one that approved it. Its `?`: the latter, who
+ * has asked for a factor, the user.
+ */
+const SHOWN_FACTOR = `coalesce(
+  (select a.second_factor from auth_session a where a.id = ?::uuid),
+  (select case ?::text when 'issuer' then 'issuer'
+          when 'own' then case when u.second_factor then 'own' end end
+     from user_account u where u.id = ?))`;
+
+/**
+ * SQL of `expires_at, idle_seconds, ends_at, second_factor, awaits_second_factor`. Who opens a session holds
+ * the account: a change of its roles or factors is seen here, or waits and then finds the session.
+ */
 export const NEW_SESSION_LIMITS = `now() + make_interval(secs => ?), ?, now() + make_interval(secs => ?),
-  coalesce((select a.second_factor from auth_session a where a.id = ?::uuid),
-           (select ${SHOWN_FACTOR} from user_account u where u.id = ?)),
-  coalesce((select a.awaits_second_factor from auth_session a where a.id = ?::uuid),
-           (select u.roles && ?::text[] and (${SHOWN_FACTOR}) is null from user_account u where u.id = ?))`;
+  ${SHOWN_FACTOR},
+  coalesce((select a.awaits_second_factor from auth_session a where a.id = ?::uuid), false)
+    or (select ${ROLE_NEEDS_FACTOR} from user_account u where u.id = ?) and ${SHOWN_FACTOR} is null`;
 
 /** SQL: when a session ends that is used now. */
 export const PROLONGED = `least(now() + make_interval(secs => idle_seconds), ends_at)`;
@@ -112,14 +126,15 @@ export async function openSession(
 ): Promise<Session> {
   const sid = uuidv7();
   const { client } = from;
-  const [row] = await em.execute<{ auth_time: number | null }[]>(
+  const [row] = await em.execute<{ auth_time: number | null; awaits: boolean }[]>(
     `insert into auth_session
        (id, user_id, expires_at, idle_seconds, ends_at, second_factor, awaits_second_factor, address,
         user_agent, by_password, oauth_client_id, role_limit, resource, may_decide, scopes, openid,
         identity_id)
      values (?, ?, ${NEW_SESSION_LIMITS}, ?, ?, ?, ?, ?, ?, ?, ?::text[], ?::jsonb - 'nonce',
              (select identity_id from auth_session where id = ?::uuid))
-     returning case when by_password then extract(epoch from created_at)::int end as auth_time`,
+     returning case when by_password then extract(epoch from created_at)::int end as auth_time,
+               awaits_second_factor as awaits`,
     [
       sid,
       user.id,
@@ -143,7 +158,7 @@ export async function openSession(
     clientId: client?.id ?? FIRST_PARTY_CLIENT,
     userId: user.id,
     epoch: user.token_epoch,
-    roles: limitRoles(user.roles, client?.roleLimit ?? null),
+    roles: row?.awaits === false ? limitRoles(user.roles, client?.roleLimit ?? null) : ['viewer'],
     refreshToken: await addRefreshToken(em, sid),
     authTime: row?.auth_time ?? null,
     resource: client?.resource ?? null,
@@ -196,7 +211,8 @@ interface RefreshRow {
 }
 
 const REFRESH = `
-  select r.id, r.used_at is not null as used, u.id as user_id, u.token_epoch, u.roles,
+  select r.id, r.used_at is not null as used, u.id as user_id, u.token_epoch,
+            ${rolesUnless('s.awaits_second_factor')},
             case when s.by_password then extract(epoch from s.created_at)::int end as auth_time,
             s.role_limit, s.oauth_client_id as client_id, s.resource, s.may_decide, s.scopes,
             s.openid, c.required_role,

@@ -6,13 +6,15 @@
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
+import { ROLE_NEEDS_FACTOR } from './factor-roles.ts';
 
-const PROGRAMS = ['auth_client', 'access_token'] as const;
+/** The tables, and the column that names the user. */
+const PROGRAMS = { auth_client: 'user_id', access_token: 'user_id' } as const;
 /** Programs of one statement. */
 const BATCH = 1_000;
 
-/** SQL: whether programs of the user `u` wait; the value of its one `?`: the roles that need a factor. */
-const USER_LACKS_FACTOR = `(u.roles && ?::text[] and not u.second_factor
+/** SQL: whether programs of the user `u` wait; the value of its one `?`: SECOND_FACTOR_ROLES of this copy. */
+const USER_LACKS_FACTOR = `(${ROLE_NEEDS_FACTOR} and not u.second_factor
   and not exists (select from user_identity i where i.user_id = u.id and i.second_factor))`;
 
 /** Of changes at once, each sees what those before it have left. */
@@ -49,9 +51,9 @@ export async function settlePrograms(
   neededBy: readonly Role[],
 ): Promise<number> {
   let limited = 0;
-  for (const table of PROGRAMS)
+  for (const [table, owner] of Object.entries(PROGRAMS))
     for (let count = BATCH; count === BATCH;) {
-      const batch = { table, userIds, neededBy };
+      const batch = { table, owner, userIds, neededBy };
       const settled = em.isInTransaction()
         ? await settleBatch(em, batch)
         : await em.transactional((tx) => settleBatch(tx, batch));
@@ -62,19 +64,21 @@ export async function settlePrograms(
 }
 
 interface Batch {
-  table: (typeof PROGRAMS)[number];
+  table: string;
+  /** Its column. */
+  owner: string;
   userIds: readonly string[] | 'of everybody';
   neededBy: readonly Role[];
 }
 
 async function settleBatch(
   em: EntityManager,
-  { table, userIds, neededBy }: Batch,
+  { table, owner, userIds, neededBy }: Batch,
 ): Promise<{ found: number; limited: number }> {
   const [among, ids] =
     userIds === 'of everybody' ? ['', []] : ['and u.id = any(?::uuid[])', [arrayLiteral(userIds)]];
   const found = await em.execute<{ id: string; user_id: string }[]>(
-    `select p.id, p.user_id from ${table} p join user_account u on u.id = p.user_id
+    `select p.id, u.id as user_id from ${table} p join user_account u on u.id = p.${owner}
       where p.awaits_second_factor <> ${USER_LACKS_FACTOR} ${among} order by p.id limit ${BATCH}`,
     [arrayLiteral(neededBy), ...ids],
   );
@@ -89,7 +93,7 @@ async function settleBatch(
        select id from ${table} where id = any(?::uuid[]) order by id for no key update)
      update ${table} p set awaits_second_factor = not p.awaits_second_factor
        from held, user_account u
-      where p.id = held.id and u.id = p.user_id and p.awaits_second_factor <> ${USER_LACKS_FACTOR}
+      where p.id = held.id and u.id = p.${owner} and p.awaits_second_factor <> ${USER_LACKS_FACTOR}
       returning p.awaits_second_factor as waits`,
     [arrayLiteral(found.map(({ id }) => id)), arrayLiteral(neededBy)],
   );

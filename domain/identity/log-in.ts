@@ -22,7 +22,6 @@ export type LogInRefusal = 'no_account' | 'no_roles' | 'disabled';
 interface Found {
   identity_id: string;
   user_id: string;
-  status: string;
   isNew?: true;
 }
 
@@ -54,7 +53,7 @@ export async function logInByIdentity(
   await settlePrograms(em, [found.user_id], secondFactorRoles);
   await auditAccount(em, from, issuer, found);
   await auditAccess(em, originOfOpening(from), issuer, settled);
-  if (found.status !== 'active') return refused(em, from, issuer, 'disabled', found.user_id);
+  if (!(await isActive(em, found.user_id))) return refused(em, from, issuer, 'disabled', found.user_id);
   if (settled.some(({ after }) => after.roles.length === 0)) {
     await endAllSessions(em, [found.user_id]);
     return refused(em, from, issuer, 'no_roles', found.user_id);
@@ -71,6 +70,14 @@ export async function logInByIdentity(
     userId: found.user_id,
     secret: await openCookieSession(em, { id: found.user_id }, { ...from, by }),
   };
+}
+
+/** The account is held by now: it may have been disabled since the identity was found. */
+async function isActive(em: EntityManager, userId: string): Promise<boolean> {
+  const found = await em.execute<object[]>(`select from user_account where id = ? and status = 'active'`, [
+    userId,
+  ]);
+  return found.length > 0;
 }
 
 async function auditAccount(
@@ -135,9 +142,7 @@ async function findIdentity(
 ): Promise<Found | null> {
   const { subject } = identity;
   const [row] = await em.execute<Found[]>(
-    `select i.id as identity_id, u.id as user_id, u.status
-       from user_identity i join user_account u on u.id = i.user_id
-      where i.issuer_id = ? and i.subject = ?`,
+    `select id as identity_id, user_id from user_identity where issuer_id = ? and subject = ?`,
     [issuer.id, subject],
   );
   return row ?? findProvisioned(em, issuer, identity);
@@ -156,9 +161,9 @@ async function findProvisioned(
   const [externalId] = valuesAt(claims, issuer.external_id_claim);
   if (externalId === undefined || /\p{C}/u.test(externalId)) return null;
   const [row] = await em.execute<Found[]>(
-    `update user_identity i set subject = ? from user_account u
-      where u.id = i.user_id and i.issuer_id = ? and i.external_id = ? and i.subject is null
-      returning i.id as identity_id, u.id as user_id, u.status`,
+    `update user_identity set subject = ?
+      where issuer_id = ? and external_id = ? and subject is null
+      returning id as identity_id, user_id`,
     [subject, issuer.id, externalId],
   );
   return row ?? null;
@@ -175,7 +180,7 @@ async function makeAccount(
   if (!issuer.creates_users || !isWelcome) return null;
   const userId = await createAccount(em, issuer, claims);
   const identityId = await insertIdentity(em, issuer, userId, subject);
-  return { identity_id: identityId, user_id: userId, status: 'active', isNew: true };
+  return { identity_id: identityId, user_id: userId, isNew: true };
 }
 
 /** `subject`: null until the first log-in, of users whom the issuer provisions. @returns its id */

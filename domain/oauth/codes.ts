@@ -4,8 +4,15 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
-import { hasRole, limitRoles, type Actor } from '../auth/actor.ts';
-import { hashToken, openSession, revokeSession, type OpenedFrom, type Session } from '../auth/sessions.ts';
+import { hasRole, limitRoles, rolesUnless, type Actor } from '../auth/actor.ts';
+import {
+  hashToken,
+  openSession,
+  revokeSession,
+  SESSION_WAITS,
+  type OpenedFrom,
+  type Session,
+} from '../auth/sessions.ts';
 import { OAuthError } from '../errors.ts';
 import type { AuthorizationRequest } from './authorization.ts';
 import type { OpenIdGrant } from './openid.ts';
@@ -137,11 +144,14 @@ async function openClientSession(
   row: CodeRow,
   from: OpenedFrom,
 ): Promise<Session | OAuthError> {
+  const { secondFactorRoles = [] } = from.policy ?? {};
+  // In two statements: the second sees what has changed until the account was held.
+  await em.execute('select from user_account where id = ? for share', [row.user_id]);
   const [user] = await em.execute<{ id: string; token_epoch: number; roles: Role[] }[]>(
-    `select u.id, u.token_epoch, u.roles from user_account u
+    `select u.id, u.token_epoch, ${rolesUnless(SESSION_WAITS)} from user_account u
        join auth_session s on s.id = ? and s.user_id = u.id and s.revoked_at is null and s.expires_at > now()
-      where u.id = ? and u.token_epoch = ? and u.status = 'active' for share of u`,
-    [row.approved_by, row.user_id, row.token_epoch],
+      where u.id = ? and u.token_epoch = ? and u.status = 'active'`,
+    [arrayLiteral(secondFactorRoles), row.approved_by, row.user_id, row.token_epoch],
   );
   if (!user || (row.required_role !== null && !hasRole(user, row.required_role))) return invalidGrant();
   const client = {

@@ -62,6 +62,7 @@ export const NOT_SEARCHED: readonly (readonly [why: string, columns: Columns])[]
       run_signal: 'kind',
       run_task: 'type status',
       schedule_start: 'cause outcome',
+      second_factor_setting: 'roles',
       team_group: 'role',
       team_member: 'role group_role own_role',
       workflow: 'visibility',

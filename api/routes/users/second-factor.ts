@@ -3,6 +3,7 @@ import * as z from 'zod';
 
 import { checkStepUp } from '../../../domain/auth/clients.ts';
 import { checkMayMakeCredential } from '../../../domain/auth/credential-guard.ts';
+import { factorRoles } from '../../../domain/auth/factor-roles.ts';
 import {
   addPasskey,
   listPasskeys,
@@ -107,7 +108,8 @@ function overviewEndpoints({ env }: Deps): Endpoint[] {
         const { totp, recovery_codes_left } = await factorsOf(c.em, c.actor.id);
         const { roles } = await getUser(c.em, c.actor.id);
         const passkeys = (await listPasskeys(c.em, c.actor.id)).map(present);
-        const required = roles.some((role) => env.SECOND_FACTOR_ROLES.includes(role));
+        const needing = await factorRoles(c.em, env.SECOND_FACTOR_ROLES);
+        const required = roles.some((role) => needing.includes(role));
         const awaited = (await waitingOf(c.em, claimsOf(c.ctx).sid)) !== 'no';
         return { status: 200, body: { totp, passkeys, recovery_codes_left, required, awaited } };
       },
