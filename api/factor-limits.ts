@@ -86,6 +86,9 @@ export class FactorLimits {
     if (sessions > 0) logger.info({ sessions }, 'sessions wait for a second factor');
     const programs = await settlePrograms(fork(), 'of everybody', roles);
     if (programs > 0)
-      logger.info({ programs }, 'access tokens and machine clients wait for a second factor of their users');
+      logger.info(
+        { programs },
+        'access tokens, machine clients and tokens of workers wait for a second factor of their users',
+      );
   }
 }

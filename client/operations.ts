@@ -2164,6 +2164,11 @@ export type NewWorkerToken = {
   expires_at: string;
   /** To the minute. */
   last_used: string | null;
+  /**
+   * It serves no jobs until its owner has a second factor, which a role needs
+   * (`SECOND_FACTOR_ROLES`).
+   */
+  awaits_second_factor: boolean;
   /** Shown only here. */
   token: string;
 };
@@ -3559,6 +3564,11 @@ export type WorkerToken = {
   expires_at: string;
   /** To the minute. */
   last_used: string | null;
+  /**
+   * It serves no jobs until its owner has a second factor, which a role needs
+   * (`SECOND_FACTOR_ROLES`).
+   */
+  awaits_second_factor: boolean;
 };
 export type Workflow = WorkflowFields & {
   description: string | null;

@@ -2361,11 +2361,13 @@ create table worker_token (
   created_at timestamp with time zone not null default clock_timestamp(),
   expires_at timestamp with time zone not null,
   last_used timestamp with time zone,
+  awaits_second_factor boolean not null default false,
   constraint worker_token_pkey PRIMARY KEY (id),
   constraint worker_token_secret_hash_key UNIQUE (secret_hash),
   constraint worker_token_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 CREATE INDEX worker_token_owner ON public.worker_token USING btree (owner_id);
+CREATE TRIGGER worker_token_changed AFTER UPDATE ON public.worker_token FOR EACH ROW WHEN ((old.awaits_second_factor IS DISTINCT FROM new.awaits_second_factor)) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER worker_token_deleted AFTER DELETE ON public.worker_token FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER worker_token_owner_id_not_ended BEFORE INSERT ON public.worker_token FOR EACH ROW EXECUTE FUNCTION refuse_ended_account('owner_id', 'active');
 

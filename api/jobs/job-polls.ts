@@ -8,14 +8,8 @@ import type { Notifications } from '../../db/notifications.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { AppError } from '../../domain/errors.ts';
-import {
-  agentsWithJobs,
-  giveBack,
-  takeJobs,
-  workerRefused,
-  type Poll,
-  type TakenJob,
-} from '../../domain/jobs/work.ts';
+import { agentsWithJobs, giveBack, takeJobs, type Poll, type TakenJob } from '../../domain/jobs/work.ts';
+import { refusalOf } from '../../domain/jobs/worker-tokens.ts';
 
 /** How often jobs are looked for that no notification tells of; and while notifications are lost. */
 const CHECK_MS = 5_000;
@@ -75,7 +69,7 @@ export class JobPolls {
 
   /**
    * Waits for jobs, at most `waitMs`, and until `closed` is aborted. Empty if none came. @throws 429 if the
-   * holder has too many waiting polls, 401 if its token is revoked
+   * holder has too many waiting polls, 401 if its token is revoked, 403 if it waits for a second factor
    */
   async poll(poll: Poll, waitMs: number, closed: AbortSignal): Promise<TakenJob[]> {
     if (this.#isStopped || closed.aborted) return [];
@@ -231,7 +225,7 @@ export class JobPolls {
       if (jobs === null || jobs.length > 0) pool.mayHaveJobs = true;
       if (jobs === null) {
         pool.polls.delete(entry);
-        entry.reject(workerRefused());
+        entry.reject(await refusalOf(this.#deps.fork(), entry.holder));
       } else if (entry.isOver) await giveBack(this.#deps.fork(), jobs, entry.holder);
       else if (jobs.length > 0) this.#end(pool, entry, jobs);
       else this.#endUnserved(pool);

@@ -23,7 +23,7 @@ import type { Caller, KnownCallers } from '../../domain/auth/known-callers.ts';
 import { claimedIssuer } from '../../domain/identity/machines.ts';
 import type { SigningKeys } from '../../domain/auth/signing-keys.ts';
 import type { VerifiedTokens } from '../../domain/auth/verified-tokens.ts';
-import { isWorkerToken, type WorkerCaller } from '../../domain/jobs/worker-tokens.ts';
+import { isWorkerToken, refuseWaitingWorker, type WorkerCaller } from '../../domain/jobs/worker-tokens.ts';
 import { accessTokenCaller, isAccessToken } from '../../domain/auth/access-tokens.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { KnownWorkers } from '../jobs/known-workers.ts';
@@ -94,13 +94,14 @@ export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
     const bearer = workerToken === undefined ? null : bearerToken(ctx);
     if (bearer !== null && isWorkerToken(bearer)) {
       deps.addressLimit.admit(ctx.ip, bearer);
-      const isKnown = await admitWorker(deps, ctx, bearer, { mayBeKept: workerToken === 'kept' });
-      if (!isKnown) {
+      const worker = await admitWorker(deps, ctx, bearer, { mayBeKept: workerToken === 'kept' });
+      if (worker === null) {
         deps.addressLimit.disproved(bearer);
         await countAnonymous(ctx);
         throw unauthorized(ctx, 'invalid_token', metadataUrl(deps));
       }
       deps.addressLimit.proved(bearer);
+      refuseWaitingWorker(worker);
       await next();
       return;
     }
@@ -145,22 +146,23 @@ async function admit(
   });
 }
 
-/** Sets `ctx.state.worker`. @returns whether the worker is known */
+/** Sets `ctx.state.worker`. @returns null unless the worker is known */
 async function admitWorker(
   deps: AuthDeps,
   ctx: Context,
   token: string,
   { mayBeKept }: { mayBeKept: boolean },
-): Promise<boolean> {
+): Promise<WorkerCaller | null> {
   const worker = await deps.knownWorkers.find(token, { mayBeKept });
-  if (worker === null) return false;
+  if (worker === null) return null;
   ctx.state['actor'] = anonymous;
   ctx.state['worker'] = worker;
   noteIdentified(ctx, async () => {
-    if (!(await admitWorker(deps, ctx, token, { mayBeKept: false })))
-      throw unauthorized(ctx, 'invalid_token', metadataUrl(deps));
+    const now = await admitWorker(deps, ctx, token, { mayBeKept: false });
+    if (now === null) throw unauthorized(ctx, 'invalid_token', metadataUrl(deps));
+    refuseWaitingWorker(now);
   });
-  return true;
+  return worker;
 }
 
 function withResource(deps: AuthDeps, { resource: path }: AuthRule): AuthDeps {
@@ -284,7 +286,8 @@ export function sameSecret(left: string, right: string): boolean {
 export function workerOf(ctx: Context): WorkerCaller {
   const worker: WorkerCaller | undefined = ctx.state['worker'];
   const { id, username } = ctx.state['actor'];
-  return worker ?? { holder: `user:${id}`, name: username, agentIds: null, otherKinds: new Set() };
+  const ofPerson = { agentIds: null, otherKinds: new Set<string>(), waits: false };
+  return worker ?? { holder: `user:${id}`, name: username, ...ofPerson };
 }
 
 /** The claims of an identified caller; a browser's session has the same ones. */

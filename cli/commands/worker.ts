@@ -25,6 +25,7 @@ import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
 import { agentId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
+import { awaited } from './user.ts';
 
 const TOKEN = argument('TOKEN', 'Id of a token');
 const STATUSES = ['waiting', 'leased', 'completed', 'failed', 'timed_out', 'cancelled'] as const;
@@ -51,6 +52,7 @@ const tokenView: View<WorkerToken> = {
     ['agents', (token) => String(token.agent_ids.length)],
     ['expires', (token) => token.expires_at],
     ['last used', ({ last_used: at }) => (at === null ? 'never' : ago(at))],
+    ['waits for', awaited],
   ],
   name: ({ id }) => id,
   none: 'No tokens: cadenza worker create-token AGENT NAME',

@@ -112,6 +112,7 @@ import { Migration202611300850GroupsToFollow } from './202611300850-groups-to-fo
 import { Migration202611300940FailingWebhooks } from './202611300940-failing-webhooks.ts';
 import { Migration202611300941WorkflowNames } from './202611300941-workflow-names.ts';
 import { Migration202611301201SecondFactorSettings } from './202611301201-second-factor-settings.ts';
+import { Migration202611301202WaitingWorkerTokens } from './202611301202-waiting-worker-tokens.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -224,6 +225,7 @@ export const migrations = [
   { name: '202611300940-failing-webhooks', class: Migration202611300940FailingWebhooks },
   { name: '202611300941-workflow-names', class: Migration202611300941WorkflowNames },
   { name: '202611301201-second-factor-settings', class: Migration202611301201SecondFactorSettings },
+  { name: '202611301202-waiting-worker-tokens', class: Migration202611301202WaitingWorkerTokens },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -1,7 +1,7 @@
 /**
- * Machine clients and access tokens show no second factor themselves. They have a viewer's rights while a
- * role of their user needs one and the user neither has one nor has ever logged in by an issuer that asked
- * for one.
+ * Machine clients, access tokens and tokens of workers show no second factor themselves. They have a viewer's
+ * rights, those of workers none, while a role of their user needs one and the user neither has one nor has
+ * ever logged in by an issuer that asked for one.
  */
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -9,7 +9,7 @@ import { arrayLiteral } from '../../db/sql.ts';
 import { ROLE_NEEDS_FACTOR } from './factor-roles.ts';
 
 /** The tables, and the column that names the user. */
-const PROGRAMS = { auth_client: 'user_id', access_token: 'user_id' } as const;
+const PROGRAMS = { auth_client: 'user_id', access_token: 'user_id', worker_token: 'owner_id' } as const;
 /** Programs of one statement. */
 const BATCH = 1_000;
 

@@ -2,7 +2,7 @@
 import type { DslError } from '../../contracts/dsl-error.ts';
 import { PARTIAL } from '../../contracts/partial-output.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { AppError, conflict, invalid, notFound } from '../errors.ts';
+import { conflict, invalid, notFound } from '../errors.ts';
 import { mayChangeAgent, type Ownership } from '../registry/agent-policy.ts';
 import { followedAmong, notificationOf, notify } from '../runs/partial-output.ts';
 import { schemaViolations } from '../schema-check.ts';
@@ -296,11 +296,4 @@ export async function failJob(
     [error.detail ?? error.title ?? error.type, pause, job.id],
   );
   return { status: 'waiting', signals: [] };
-}
-
-/** A worker that asks for jobs with a token that no longer counts. */
-export function workerRefused(): AppError {
-  return new AppError('unauthorized', 'invalid_token', "The worker's token is invalid or has expired.", {
-    headers: { 'WWW-Authenticate': 'Bearer realm="cadenza", error="invalid_token"' },
-  });
 }

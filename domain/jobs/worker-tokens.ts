@@ -7,9 +7,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { counted } from '../../contracts/counted.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
+import type { Role } from '../../contracts/roles.ts';
 import { hashSecret } from '../auth/clients.ts';
 import type { Actor } from '../auth/actor.ts';
-import { conflict, forbidden, invalid, notFound } from '../errors.ts';
+import { startsWaiting } from '../auth/waiting-programs.ts';
+import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
 import { mayChangeAgent, maySeeAgent, type Ownership } from '../registry/agent-policy.ts';
 
 const PREFIX = 'cadenza_worker_';
@@ -25,6 +27,7 @@ export interface WorkerToken {
   created_at: Date | string;
   expires_at: Date | string;
   last_used: Date | string | null;
+  awaits_second_factor: boolean;
 }
 
 /** Who asks for jobs: a worker's token, or a person who may change the agent. */
@@ -37,6 +40,18 @@ export interface WorkerCaller {
   agentIds: ReadonlySet<string> | null;
   /** Of these agents, those that were not of kind edge when the token was read. */
   otherKinds: ReadonlySet<string>;
+  /** The token waits for a second factor of its owner: it serves nothing. */
+  waits: boolean;
+}
+
+export interface NewWorkerToken {
+  name: string;
+  agentIds: readonly string[];
+  /** Default: the latest allowed time. */
+  expiresAt?: Date | undefined;
+  /** The longest allowed lifetime in days. */
+  maxDays: number;
+  secondFactorRoles: readonly Role[];
 }
 
 /**
@@ -45,7 +60,7 @@ export interface WorkerCaller {
 export async function createWorkerToken(
   em: EntityManager,
   actor: Actor,
-  given: { name: string; agentIds: readonly string[]; expiresAt?: Date | undefined; maxDays: number },
+  given: NewWorkerToken,
 ): Promise<{ token: string; record: WorkerToken }> {
   const agentIds = [...new Set(given.agentIds)];
   await checkAgents(em, actor, agentIds);
@@ -57,9 +72,11 @@ export async function createWorkerToken(
   }
   const token = PREFIX + randomBytes(32).toString('base64url');
   const id = uuidv7();
+  const waits = await startsWaiting(em, actor.id, given.secondFactorRoles);
   await em.execute(
-    `insert into worker_token (id, owner_id, name, secret_hash, expires_at) values (?, ?, ?, ?, ?)`,
-    [id, actor.id, given.name, hashSecret(token), expiresAt],
+    `insert into worker_token (id, owner_id, name, secret_hash, expires_at, awaits_second_factor)
+     values (?, ?, ?, ?, ?, ?)`,
+    [id, actor.id, given.name, hashSecret(token), expiresAt, waits],
   );
   await em.execute(`insert into worker_token_agent (token_id, agent_id) select ?::uuid, unnest(?::uuid[])`, [
     id,
@@ -87,6 +104,7 @@ async function checkAgents(em: EntityManager, actor: Actor, agentIds: readonly s
 }
 
 const TOKENS = `select t.id, t.owner_id, t.name, t.created_at, t.expires_at, t.last_used,
+    t.awaits_second_factor,
     array(select a.agent_id::text from worker_token_agent a where a.token_id = t.id order by 1) as agent_ids
   from worker_token t`;
 
@@ -140,8 +158,11 @@ const SERVES = `join worker_token_agent s on s.token_id = t.id
 
 /** Null for a token that is unknown, expired or revoked. */
 export async function findWorker(em: EntityManager, token: string): Promise<WorkerCaller | null> {
-  const rows = await em.execute<{ id: string; name: string; agent_id: string; is_edge: boolean }[]>(
-    `select t.id, t.name, a.id as agent_id, coalesce(a.execution_type, a.type) = 'edge' as is_edge
+  const rows = await em.execute<
+    { id: string; name: string; waits: boolean; agent_id: string; is_edge: boolean }[]
+  >(
+    `select t.id, t.name, t.awaits_second_factor as waits, a.id as agent_id,
+            coalesce(a.execution_type, a.type) = 'edge' as is_edge
        from worker_token t ${SERVES}
       where t.secret_hash = ? and t.expires_at > clock_timestamp()`,
     [hashSecret(token)],
@@ -150,11 +171,35 @@ export async function findWorker(em: EntityManager, token: string): Promise<Work
   if (!first) return null;
   const agentIds = new Set(rows.map(({ agent_id }) => agent_id));
   const otherKinds = new Set(rows.flatMap(({ agent_id, is_edge }) => (is_edge ? [] : [agent_id])));
-  return { holder: `token:${first.id}`, name: first.name, agentIds, otherKinds };
+  return { holder: `token:${first.id}`, name: first.name, agentIds, otherKinds, waits: first.waits };
+}
+
+/** @throws 403 `second_factor_required` */
+export function refuseWaitingWorker({ waits }: Pick<WorkerCaller, 'waits'>): void {
+  if (waits) throw waitingRefused();
+}
+
+function waitingRefused(): AppError {
+  const detail =
+    "A role of the token's owner needs a second factor: the token serves no jobs until its owner has one.";
+  return forbidden(detail, 'second_factor_required');
+}
+
+/** Why a holder may have no jobs any more. */
+export async function refusalOf(em: EntityManager, holder: string): Promise<AppError> {
+  const waiting = await em.execute<object[]>(
+    `select from worker_token t ${SERVES}
+      where t.id = ? and t.expires_at > clock_timestamp() and t.awaits_second_factor limit 1`,
+    [holder.startsWith('token:') ? tokenIdOf({ holder }) : null],
+  );
+  if (waiting.length > 0) return waitingRefused();
+  return new AppError('unauthorized', 'invalid_token', "The worker's token is invalid or has expired.", {
+    headers: { 'WWW-Authenticate': 'Bearer realm="cadenza", error="invalid_token"' },
+  });
 }
 
 /** Of a caller with a token. */
-export function tokenIdOf({ holder }: WorkerCaller): string {
+export function tokenIdOf({ holder }: Pick<WorkerCaller, 'holder'>): string {
   return holder.slice('token:'.length);
 }
 
@@ -164,7 +209,7 @@ export const MAY_HOLD = `(
     when 'token' then exists (
       select from worker_token t ${SERVES}
        where t.id = split_part(h.holder, ':', 2)::uuid and t.expires_at > clock_timestamp()
-         and a.id = h.agent_id)
+         and a.id = h.agent_id and not t.awaits_second_factor)
     else exists (
       select from user_account u join agent a on a.id = h.agent_id and ${MAY_SERVE}
        where u.id = split_part(h.holder, ':', 2)::uuid)

@@ -8,6 +8,7 @@ import { pino } from 'pino';
 
 import { FactorLimits } from '../../api/factor-limits.ts';
 import type { Role } from '../../contracts/roles.ts';
+import { registeredAgent } from '../support/agent-body.ts';
 import { createClient, startTestApp, type Client, type TestApp, type TestUser } from '../support/app.ts';
 import { inOneHour } from '../support/human-tasks.ts';
 
@@ -42,16 +43,20 @@ const forget = () => execute(`update second_factor_setting set expires_at = now(
 async function person(): Promise<{ user: TestUser; own: Client; waiting: () => Promise<boolean[]> }> {
   const user = await former.createUser({ roles: ['builder', 'admin'] });
   const own = await former.as(user);
+  const agent = await registeredAgent(own, { name: user.username, execution_type: 'edge' });
   for (const [path, fields] of [
     ['/users/me/tokens', { scopes: ['workflows:write'] }],
     ['/users/me/clients', {}],
+    [`/agents/${agent.id}/worker-tokens`, {}],
   ] as const) {
     const made = await own.post(path, { ...fields, name: 'one', expires_at: inOneHour() });
     expect([path, made.status, made.body.awaits_second_factor]).toEqual([path, 201, false]);
   }
   const lists = ['tokens', 'clients'].map((kind) => `/users/${user.id}/${kind}`);
   const waiting = async () => {
-    const found = await Promise.all(lists.map(async (path) => (await admin.get(path)).body));
+    const found = await Promise.all(
+      [...lists, `/agents/${agent.id}/worker-tokens`].map(async (path) => (await admin.get(path)).body),
+    );
     return found.flat().map((one) => one.awaits_second_factor);
   };
   return { user, own, waiting };
@@ -67,8 +72,8 @@ const changeRoles = async ({ id }: TestUser, roles: Role[]): Promise<void> => {
   expect((await admin.patch(`/users/${id}`, { roles })).status).toBe(200);
 };
 
-const ALL = [true, true];
-const NONE = [false, false];
+const ALL = [true, true, true];
+const NONE = [false, false, false];
 const LIMITED = { scope: 'viewer', isAdmin: false };
 const FULL = { scope: 'builder admin', isAdmin: true };
 

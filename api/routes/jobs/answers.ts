@@ -7,12 +7,13 @@ import type { EntityManager } from '../../../db/orm.ts';
 import type { SecretGuard } from '../../../domain/ports.ts';
 import { finishJob } from '../../../domain/jobs/finish.ts';
 import { findJob, lockJob } from '../../../domain/jobs/job.ts';
-import type { TakenJob } from '../../../domain/jobs/work.ts';
+import { giveBack, type TakenJob } from '../../../domain/jobs/work.ts';
 import type { WorkerCaller } from '../../../domain/jobs/worker-tokens.ts';
 import { deliverSignals } from '../../../domain/runs/dispatch.ts';
 import { resolveSecret } from '../../../domain/secrets/service.ts';
 import type { AppDeps } from '../../deps.ts';
 import type { EndpointContext } from '../../endpoint.ts';
+import { identifyAgain } from '../../middleware/identify-again.ts';
 import { presentPolled, type pollBody } from './schemas.ts';
 import type * as z from 'zod';
 
@@ -22,7 +23,7 @@ type PollContext = EndpointContext<{ id: string }, unknown, z.output<typeof poll
 export async function pollJobs(
   deps: AppDeps,
   c: PollContext,
-  { holder, name }: WorkerCaller,
+  { holder, name, agentIds }: WorkerCaller,
 ): Promise<Record<string, unknown>[]> {
   // An unknown parameter is refused before the wait.
   c.checkSyntax();
@@ -35,12 +36,30 @@ export async function pollJobs(
   if (c.ctx.res.destroyed) closed.abort();
   const poll = { agentId, queue, max, holder, worker };
   const taken = await deps.jobPolls.poll(poll, Math.round(seconds * 1_000), closed.signal);
+  if (agentIds === null && taken.length > 0) await keepForPerson(c, taken, holder);
   const jobs: Record<string, unknown>[] = [];
   for (const job of taken) {
     const settings = await settingsOf(deps, c.em, job);
     if (settings !== null) jobs.push(presentPolled(job, settings.value));
   }
   return jobs;
+}
+
+/**
+ * What hands out jobs has looked at the token of a worker, but of a person only at the account: the session
+ * may have ended meanwhile, or wait for a second factor. Then others get the jobs. @throws 401, 403
+ */
+async function keepForPerson(
+  { em, ctx }: Pick<PollContext, 'em' | 'ctx'>,
+  taken: readonly TakenJob[],
+  holder: string,
+): Promise<void> {
+  try {
+    await identifyAgain(ctx);
+  } catch (error) {
+    await giveBack(em, taken, holder);
+    throw error;
+  }
 }
 
 /**

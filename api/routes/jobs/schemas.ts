@@ -241,6 +241,10 @@ export const tokenRecord = z
     created_at: timestamp,
     expires_at: timestamp,
     last_used: timestamp.nullable().meta({ description: 'To the minute.' }),
+    awaits_second_factor: z.boolean().meta({
+      description:
+        'It serves no jobs until its owner has a second factor, which a role needs (`SECOND_FACTOR_ROLES`).',
+    }),
   })
   .meta({ id: 'WorkerToken' });
 

@@ -51,7 +51,8 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
       description:
         'It takes and ends jobs of its agents, and nothing else. Requires a log-in at most 5 minutes ago, ' +
         'else 401 `login_too_old`. It ends at `expires_at` (default: after `CLIENT_MAX_DAYS`), when its ' +
-        "maker's password is changed or reset, and when its maker is disabled.",
+        "maker's password is changed or reset, and when its maker is disabled. While it waits for a second " +
+        'factor of its maker (`awaits_second_factor`), its requests are 403 `second_factor_required`.',
       tags: TAGS,
       role: 'builder',
       inTeams: true,
@@ -78,6 +79,7 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
           agentIds: [agent.id, ...more.map((id) => id.toLowerCase())],
           expiresAt: expires_at === undefined ? undefined : new Date(expires_at),
           maxDays: env.CLIENT_MAX_DAYS,
+          secondFactorRoles: env.SECOND_FACTOR_ROLES,
         });
         return {
           status: 201,

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Secret, TOTP } from 'otpauth';
 
 import { limitSessions } from '../../../domain/auth/second-factor.ts';
+import { registeredAgent } from '../../support/agent-body.ts';
 import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
 import { cliAs, cliOnTerminal, cliUser, type CliUser, noTerminal } from '../../support/cli.ts';
 import { testUnless } from '../../support/outside.ts';
@@ -373,6 +374,8 @@ test('tables of tokens, machine clients and sessions say what waits for a second
   const admin = await cliAs(app, 'admin');
   expect((await own.run(['token', 'create', 'script', '--scope', 'runs:read'])).exitCode).toBe(0);
   expect((await own.run(['client', 'create', 'nightly'])).exitCode).toBe(0);
+  const agent = await registeredAgent(await app.as(user), { execution_type: 'edge' });
+  expect((await own.run(['worker', 'create-token', agent.id, 'plant 7'])).exitCode).toBe(0);
   const lists = () =>
     Promise.all([
       own.run(['token', 'list', '-o', 'table']),
@@ -381,6 +384,7 @@ test('tables of tokens, machine clients and sessions say what waits for a second
       admin.run(['token', 'list', '--user', 'ivy', '-o', 'table']),
       admin.run(['user', 'clients', 'ivy', '-o', 'table']),
       admin.run(['session', 'list', '--user', 'ivy', '-o', 'table']),
+      admin.run(['worker', 'tokens', agent.id, '-o', 'table']),
     ]);
   for (const { stdout } of await lists()) {
     expect(stdout).toContain('WAITS FOR');

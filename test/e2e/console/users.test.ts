@@ -7,7 +7,7 @@ import { limitSessions } from '../../../domain/auth/second-factor.ts';
 import { continueErasures } from '../../../domain/privacy/continue-erasures.ts';
 import { beginTransfer } from '../../../domain/transfers/begin.ts';
 import { continueTransfers } from '../../../domain/transfers/continue.ts';
-import { agentBody } from '../../support/agent-body.ts';
+import { agentBody, registeredAgent } from '../../support/agent-body.ts';
 import { createClient, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { phone, wide } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
@@ -72,7 +72,9 @@ inBrowser('what waits for a second factor says so, to its owner and to admins', 
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const token = await own.post('/users/me/tokens', { name: 'script', scopes: ['runs:read'], expires_at });
   const made = await own.post('/users/me/clients', { name: 'nightly' });
-  expect([token.status, made.status]).toEqual([201, 201]);
+  const agent = await registeredAgent(own, { execution_type: 'edge' });
+  const worker = await own.post(`/agents/${agent.id}/worker-tokens`, { name: 'plant 7' });
+  expect([token.status, made.status, worker.status]).toEqual([201, 201, 201]);
   const { page, complaints, open } = await visit(user);
   await open('/settings/tokens');
   await page.getByRole('row', { name: /script/ }).waitFor();
@@ -100,6 +102,9 @@ inBrowser('what waits for a second factor says so, to its owner and to admins', 
   ] as const)
     await part(other.page, title).getByRole('row', { name: row }).first().waitFor();
   await expectFits(other.page, 'user-waiting');
+  await other.open(`/agents/${agent.id}`);
+  await other.page.getByRole('row', { name: 'plant 7 (waits for a second factor)' }).waitFor();
+  await other.page.getByText('serves no jobs until its owner has one').waitFor();
   expect(other.complaints.filter((text) => !text.includes(NO_TRANSFER))).toEqual([]);
 });
 

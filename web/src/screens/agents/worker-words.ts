@@ -34,5 +34,7 @@ export const words = {
   end: 'End',
   endTitle: (name: string) => `End the token ${name}?`,
   endText: 'Workers that use it get no more jobs, and cannot complete those that they have.',
+  waits: '(waits for a second factor)',
+  waitsHelp: 'A token that waits for a second factor serves no jobs until its owner has one.',
   shownOnce: 'The token is shown only now:',
 };

@@ -159,6 +159,7 @@ function Tokens({ id }: { id: string }) {
           {words.shownOnce} <code>{shown.value}</code>
         </p>
       )}
+      {list.items.value.some((token) => token.awaits_second_factor) && <p>{words.waitsHelp}</p>}
       <ListState list={list} empty={<p class="muted">{words.noTokens}</p>}>
         <Table
           label={words.tokens}
@@ -180,7 +181,15 @@ function Tokens({ id }: { id: string }) {
 
 function tokenColumns(end: (token: WorkerToken) => void): Column<WorkerToken>[] {
   return [
-    { title: words.name, cell: ({ name }) => name },
+    {
+      title: words.name,
+      cell: ({ name, awaits_second_factor: waits }) => (
+        <>
+          {name}
+          {waits && <b> {words.waits}</b>}
+        </>
+      ),
+    },
     { title: words.used, cell: ({ last_used: at }) => (at === null ? words.never : <When at={at} />) },
     { title: words.expires, cell: ({ expires_at: at }) => <When at={at} />, minor: true },
     {
