@@ -80,8 +80,10 @@ export function ownerColumns<T extends Held>(): Column<T>[] {
       minor: true,
       cell: ({ owner_id: id, team_id: team }) => (
         <>
-          <a href={addressOf(path.value, { ...query.value, owner: id })}>{personName(id)}</a>
-          {team === null ? '' : ` (${teamName(team)})`}
+          <div>
+            <a href={addressOf(path.value, { ...query.value, owner: id })}>{personName(id)}</a>
+          </div>
+          {team !== null && <div class="muted">{teamName(team)}</div>}
         </>
       ),
     },
