@@ -131,6 +131,7 @@ const NO_PEOPLE = new Set([
   'maintenance.sweep_after',
   'run.charged',
   'run.started_by',
+  'second_factor_setting.copy_id',
   'task_return.after_id',
   'team_move.below',
   'transfer.position',
