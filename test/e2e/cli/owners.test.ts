@@ -116,7 +116,9 @@ describe('of somebody whose account is disabled', () => {
         expect.stringContaining('There is no user nobody that you can see'),
       ]);
     }
-    expect((await admin.run(['budget', 'get', 'user', 'kim'])).exitCode).toBe(0);
+    await (await app.as('admin')).patch(`/users/${kim.id}`, { budget: { max_cost_usd: 5, window: 'month' } });
+    const budget = await admin.run(['budget', 'get', 'user', 'kim']);
+    expect([budget.exitCode, budget.json()]).toMatchObject([0, { max_cost_usd: 5 }]);
     // Nobody else learns of the account.
     for (const [, ...words] of lists()) {
       const { exitCode, stderr } = await cli.run([...words, 'kim']);
