@@ -120,7 +120,8 @@ describe('push notifications', () => {
       ({ state }) => state === 'done',
     );
     const rows = await sql(
-      'select d.body from delivery d join delivery_target t on t.id = d.target_id where t.run_id = ? order by d.id',
+      `select d.body from delivery d join delivery_target t on t.id = d.target_id
+        where t.run_id = ? order by d.ord`,
       [task],
     );
     return rows.map(({ body }) => /TASK_STATE_(\w+)/.exec(body)?.[1] ?? body);
