@@ -1,4 +1,4 @@
-/** A Temporal that takes calls and does not answer them, while a worker starts: it works once it is answered. */
+/** A Temporal that takes calls and answers none while a worker starts: it works once they are answered. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 
 import { startRun, startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
