@@ -487,7 +487,7 @@ inBrowser('a workflow shows its warnings, also once it is saved, on a desk and o
     await expectFits(page, `workflow-warnings-${viewport.width}`);
 
     await open(`/workflows?q=${encodeURIComponent(name)}`);
-    await page.getByRole('row', { name: /2 warnings/ }).waitFor();
+    await page.getByRole('row').getByText('2 warnings').waitFor();
     await expectFits(page, `workflows-warnings-${viewport.width}`);
     expect(complaints).toEqual([]);
   }

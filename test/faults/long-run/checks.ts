@@ -1,7 +1,7 @@
 /** What has to be true after the load, whatever has failed meanwhile. Each check lists what is not. */
 import { isTerminal, EVENT } from '../../../contracts/run-events.ts';
 import { EFFECTS } from './definitions.ts';
-import type { Disturbance, Evidence, RunRow } from './evidence.ts';
+import type { Disturbance, Evidence, RunRow, ScheduleEvidence } from './evidence.ts';
 import type { Decision, Start } from './load.ts';
 
 export const FLAWS = ['lost', 'doubled', 'gap', 'stuck', 'wrong'] as const;
@@ -247,7 +247,13 @@ const eventsIn: Check = ({ ledger, runs }) => {
   return { count: ledger.events.length, findings };
 };
 
-/** Each due time of a schedule has one run, or a note that it was skipped where the schedule allows that. */
+/** Of times closer than this, which may be skipped, one waits until that before it is decided (ADR 32). */
+const QUICK_MS = 60_000;
+
+/**
+ * Each due time of a schedule has one run, or a note that it was skipped where the schedule allows that. Times
+ * in quick succession may also pass while an earlier one waits to be decided.
+ */
 const schedules: Check = ({ schedules: all }) => {
   let count = 0;
   const findings = all.flatMap(({ name, everyMs, overlaps, from, to, runs, notes }) => {
@@ -262,7 +268,8 @@ const schedules: Check = ({ schedules: all }) => {
       const times = started.get(at) ?? 0;
       const what = `${name} at ${new Date(at).toISOString()}`;
       if (times > 1) found.push(finding('doubled', `${what}: ${times} runs`));
-      if (times === 0 && !(overlaps ? paused : skipped).has(at))
+      const passed = !overlaps && everyMs < QUICK_MS && isUndecided(notes, at);
+      if (times === 0 && !passed && !(overlaps ? paused : skipped).has(at))
         found.push(finding('lost', `${what}: no run`));
       if (times > 0 && skipped.has(at)) found.push(finding('wrong', `${what}: a run, though it was skipped`));
     }
@@ -274,6 +281,11 @@ const schedules: Check = ({ schedules: all }) => {
   });
   return { count, findings };
 };
+
+/** Whether an earlier time was still to be decided at this one. */
+function isUndecided(notes: ScheduleEvidence['notes'], time: number): boolean {
+  return notes.some(({ at, decided_at }) => at < time && decided_at >= time);
+}
 
 /** Parents and children agree about how the child has ended; none outlives a parent that awaits it. */
 const children: Check = ({ children: links, runs }) => {

@@ -127,8 +127,9 @@ async function schedulesOf(
       runs: runs.flatMap(({ workflow, scheduled_at }) =>
         workflow === schedule.name && scheduled_at !== null ? [scheduled_at] : [],
       ),
-      notes: await rows<{ at: number; outcome: string; detail: string | null }>(
-        `select ${MS('scheduled_at')} as at, outcome, detail from schedule_start where workflow_id = $1`,
+      notes: await rows<ScheduleEvidence['notes'][number]>(
+        `select ${MS('scheduled_at')} as at, outcome, detail, ${MS('at')} as decided_at
+           from schedule_start where workflow_id = $1`,
         [workflows[schedule.name]],
       ),
     })),

@@ -57,7 +57,8 @@ export interface ScheduleEvidence {
   from: number;
   to: number;
   runs: readonly number[];
-  notes: readonly { at: number; outcome: string; detail: string | null }[];
+  /** Of a time: what became of it, and when that was decided. */
+  notes: readonly { at: number; outcome: string; detail: string | null; decided_at: number }[];
 }
 
 /** Of a fault, from when it was made until it was over. */

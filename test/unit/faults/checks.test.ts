@@ -98,9 +98,13 @@ function wellBehaved() {
         everyMs: 3_000,
         overlaps: false,
         from: 1,
-        to: 6_000,
-        runs: [3_000],
-        notes: [{ at: 6_000, outcome: 'skipped', detail: 'An earlier run has not ended.' }],
+        // That of 12,000 passes while that of 9,000 waits.
+        to: 12_000,
+        runs: [3_000, 9_000],
+        notes: [
+          { at: 6_000, outcome: 'skipped', detail: 'An earlier run has not ended.', decided_at: 6_100 },
+          { at: 9_000, outcome: 'started', detail: null, decided_at: 12_500 },
+        ],
       },
     ],
     leftOver: [] as string[],
@@ -217,7 +221,13 @@ test.each<[string, string, Flaw, (evidence: Planted) => unknown]>([
   ['an event that starts nothing', 'events sent in', 'lost', (e) => (run(e, 'spark').started_by = null)],
   ['an event that starts two runs', 'events sent in', 'doubled', (e) => (run(e, 'a').started_by = ['event'])],
   ['an event taken twice', 'events sent in', 'wrong', (e) => (run(e, 'heard').output = { order: [0, 0, 1] })],
-  ['a time without a run', 'times of schedules', 'lost', (e) => e.schedules[0]!.notes.pop()],
+  ['a time without a run', 'times of schedules', 'lost', (e) => e.schedules[0]!.notes.shift()],
+  [
+    'a time that passes though all before it were decided',
+    'times of schedules',
+    'lost',
+    (e) => (e.schedules[0]!.notes[1]!.decided_at = 9_100),
+  ],
   [
     'a time that is skipped though runs may overlap',
     'times of schedules',
