@@ -373,7 +373,7 @@ test('a hook needs a secret of its owner, and takes forms, texts, bytes and chal
     {
       pointer: '/secret',
       code: 'invalid_secret',
-      message: 'the value of SHORT has to have at least 16 bytes',
+      message: 'the value of SHORT must have at least 16 bytes',
     },
   ]);
 
