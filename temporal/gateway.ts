@@ -1,6 +1,5 @@
 /** Implements the Temporal port with the SDK's client, for api and worker. */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import type { ServerEnv } from '../config/env.ts';
 import type { CheckContainerInput, CheckedContainer } from '../contracts/activities.ts';
@@ -21,6 +20,7 @@ import { TemporalUnavailable, type DueTarget, type TemporalGateway } from '../do
 import { abnormallyClosed, closeReason, troubled } from './closed-executions.ts';
 import { isUnavailable, isUnknownSearchAttribute, orRefused, unlessGone } from './grpc-failures.ts';
 import { historyRetentionMs, removeHistory } from './histories.ts';
+import { inTime } from './in-time.ts';
 import { namespaceId } from './namespace.ts';
 import { scheduleCalls } from './schedules.ts';
 import { PLATFORM_SHARES, shareOfDeliveries } from './shares.ts';
@@ -155,18 +155,11 @@ async function checkContainer(
 
 /** One call with a time limit. Throws TemporalUnavailable if it may be repeated. */
 async function callServer<T>(client: Client, run: () => Promise<T>): Promise<T> {
-  const late = new AbortController();
-  // The SDK pauses before it repeats a call, past the call's deadline too.
-  const overdue = sleep(CALL_TIMEOUT_MS + OVERDUE_MS, null, { signal: late.signal, ref: false }).then(() => {
-    throw new TemporalUnavailable('Temporal has not served the call in time');
-  });
   try {
-    return await Promise.race([client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, run), overdue]);
+    const call = client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, run);
+    return await inTime(call, CALL_TIMEOUT_MS + OVERDUE_MS);
   } catch (error) {
     throw isUnavailable(error) ? new TemporalUnavailable(String(error), { cause: error }) : error;
-  } finally {
-    overdue.catch(() => {});
-    late.abort();
   }
 }
 

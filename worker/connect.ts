@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcServiceError, NamespaceNotFoundError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from '../config/logger.ts';
@@ -6,6 +5,7 @@ import type { TemporalSettings } from '../temporal/client.ts';
 import { TemporalUnavailable } from '../domain/ports.ts';
 import { WrongTemporal } from '../domain/operations/temporal-identity.ts';
 import { isUnavailable } from '../temporal/grpc-failures.ts';
+import { inTime } from '../temporal/in-time.ts';
 
 const PAUSE_MS = 1_000;
 /** Of one call while a worker starts. */
@@ -28,7 +28,11 @@ export async function connectNative(settings: TemporalSettings, logger: Logger):
         ...(key === undefined ? {} : { apiKey: key }),
         ...(settings.tls === undefined ? {} : { tls: settings.tls }),
       });
-      const connection = await inTime(connecting, (late) => late.close());
+      const connection = await inTime(connecting, CALL_TIMEOUT_MS).catch((error: unknown) => {
+        // It may be there later.
+        connecting.then((late) => late.close()).catch(() => {});
+        throw error;
+      });
       if (typeof apiKey === 'function') followKey(connection, apiKey, key, logger);
       return connection;
     } catch (error) {
@@ -80,26 +84,9 @@ export async function namespaceIsThere(
   namespace: string,
   logger: Logger,
 ): Promise<void> {
-  await persistently(logger, () => inTime(connection.workflowService.describeNamespace({ namespace })));
-}
-
-/**
- * A deadline of the native connection ends with the headers of an answer, whose message may never come.
- * @param onLate for a result that comes later
- * @throws Error after ten seconds
- */
-async function inTime<T>(call: Promise<T>, onLate?: (result: T) => Promise<void>): Promise<T> {
-  const over = new AbortController();
-  const late = sleep(CALL_TIMEOUT_MS, null, { signal: over.signal }).then(() => {
-    call.then(onLate).catch(() => {});
-    throw new Error('Temporal has not answered in time');
-  });
-  try {
-    return await Promise.race([call, late]);
-  } finally {
-    late.catch(() => {});
-    over.abort();
-  }
+  await persistently(logger, () =>
+    inTime(connection.workflowService.describeNamespace({ namespace }), CALL_TIMEOUT_MS),
+  );
 }
 
 /** Ends when the connection is closed, whose new key is refused. */

@@ -10,9 +10,8 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { AppError, forbidden } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
-import { ROLE_NEEDS_FACTOR } from './factor-roles.ts';
 import { acceptPasskey, signingOptions, type PasskeyAnswer } from './passkeys.ts';
-import { hashToken } from './sessions.ts';
+import { hashToken, SESSION_LACKS_FACTOR } from './sessions.ts';
 import { checkThrottle, recordAttempt } from './throttle.ts';
 import { acceptTotp } from './totp.ts';
 import { lockAccounts, settlePrograms } from './waiting-programs.ts';
@@ -243,14 +242,12 @@ export async function limitSessions(
   neededBy: readonly Role[],
 ): Promise<void> {
   if (userIds.length === 0) return;
-  const waits = `(s.second_factor is null and ${ROLE_NEEDS_FACTOR})`;
-  const roles = arrayLiteral(neededBy);
   await em.execute(
     `update auth_session s set awaits_second_factor = not s.awaits_second_factor
        from user_account u
       where u.id = s.user_id and u.id = any(?::uuid[]) and s.revoked_at is null
-        and s.awaits_second_factor <> ${waits}`,
-    [arrayLiteral(userIds), roles],
+        and s.awaits_second_factor <> ${SESSION_LACKS_FACTOR}`,
+    [arrayLiteral(userIds), arrayLiteral(neededBy)],
   );
   await settlePrograms(em, userIds, neededBy);
 }
@@ -264,7 +261,7 @@ export async function limitOpenSessions(em: EntityManager, neededBy: readonly Ro
     const rows = await em.execute<object[]>(
       `with unproven as materialized (
          select s.id from auth_session s join user_account u on u.id = s.user_id
-          where ${ROLE_NEEDS_FACTOR} and s.second_factor is null and s.revoked_at is null
+          where ${SESSION_LACKS_FACTOR} and s.revoked_at is null
             and not s.awaits_second_factor and s.expires_at > now()
           order by s.id limit ${BATCH} for no key update of s)
        update auth_session set awaits_second_factor = true

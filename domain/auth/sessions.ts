@@ -90,11 +90,14 @@ export function limitsOf(
   return [idle, idleSeconds, maxSeconds, ...factor, approvedBy, arrayLiteral(roles), userId, ...factor];
 }
 
+/** SQL: whether the session `s` lacks a factor that the user `u` needs; its one `?`: SECOND_FACTOR_ROLES. */
+export const SESSION_LACKS_FACTOR = `(s.second_factor is null and ${ROLE_NEEDS_FACTOR})`;
+
 /**
- * SQL: whether the session `s` of the user `u` waits for a second factor; its one `?`: SECOND_FACTOR_ROLES.
- * That counts before copies with this setting have limited what was open.
+ * SQL: whether the session `s` of the user `u` waits for a second factor; its `?` as that of
+ * `SESSION_LACKS_FACTOR`, which counts before copies with this setting have limited what was open.
  */
-export const SESSION_WAITS = `(s.awaits_second_factor or s.second_factor is null and ${ROLE_NEEDS_FACTOR})`;
+export const SESSION_WAITS = `(s.awaits_second_factor or ${SESSION_LACKS_FACTOR})`;
 
 /**
  * SQL: the factor that was shown in a new session, or in the one that approved it. Its `?`: the latter, who
