@@ -251,8 +251,8 @@ const eventsIn: Check = ({ ledger, runs }) => {
 const QUICK_MS = 60_000;
 
 /**
- * Each due time of a schedule has one run, or a note that it was skipped where the schedule allows that. Times
- * in quick succession may also pass while an earlier one waits to be decided.
+ * Each due time of a schedule has one run, or a note that it was skipped where the schedule allows that.
+ * Times in quick succession may also pass while an earlier one waits to be decided.
  */
 const schedules: Check = ({ schedules: all }) => {
   let count = 0;
