@@ -3,7 +3,6 @@
  * What one of them limits, no other gives back or opens.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Secret, TOTP } from 'otpauth';
 import { pino } from 'pino';
 
 import { FactorLimits } from '../../api/factor-limits.ts';
@@ -11,6 +10,7 @@ import type { Role } from '../../contracts/roles.ts';
 import { registeredAgent } from '../support/agent-body.ts';
 import { createClient, startTestApp, type Client, type TestApp, type TestUser } from '../support/app.ts';
 import { inOneHour } from '../support/human-tasks.ts';
+import { totpCode } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 const logger = pino({ level: 'silent' });
@@ -155,7 +155,7 @@ test('a second factor that is set up on a former copy counts', async () => {
   await young.renew();
   expect(await waiting()).toEqual(ALL);
   const { secret } = (await own.post('/users/me/totp')).body;
-  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  const code = totpCode(secret);
   expect((await own.post('/users/me/totp/confirm', { code })).status).toBe(200);
   expect([await waiting(), (await own.get('/users')).status]).toEqual([NONE, 200]);
   await limitsOf(former).renew();

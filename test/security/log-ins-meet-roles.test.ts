@@ -3,7 +3,6 @@
  * without one, whichever of the two comes first.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Secret, TOTP } from 'otpauth';
 
 import { applySettingsClient } from '../../domain/oauth/settings-client.ts';
 import { createClient, startTestApp, type Client, type Reply, type TestApp } from '../support/app.ts';
@@ -11,6 +10,7 @@ import { cookiesOf, fromOwnPage, logInBrowser, sessionCookie, withHeaders } from
 import { Browser, CLIENT_ID, CLIENT_SECRET, startIssuer, type TestIssuer } from '../support/issuer.ts';
 import { meet } from '../support/meeting-requests.ts';
 import { authorize, authorizePath, comesBack, postForm, redeem } from '../support/oauth-client.ts';
+import { earlyTotpCode, totpCode } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -153,17 +153,16 @@ test('a refresh that meets the role tells, and gives, no more than a viewer has'
   expect([renewed.status, renewed.body.scope, await byToken(renewed)()]).toEqual([200, 'viewer', false]);
 });
 
-/** An administrator with an authenticator app. `code` is of the n-th period from now. */
+/** An administrator with an authenticator app, whose codes of now and of the next period are unused. */
 async function proven() {
   const who = await person();
   const { secret } = (await who.page.post('/users/me/totp')).body;
-  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
-  const code = (periods: number) => totp.generate({ timestamp: Date.now() + periods * 30_000 });
-  expect((await who.page.post('/users/me/totp/confirm', { code: code(-1) })).status).toBe(200);
+  const early = await earlyTotpCode(secret);
+  expect((await who.page.post('/users/me/totp/confirm', { code: early })).status).toBe(200);
   await who.rise();
   expect((await who.page.get('/users')).status).toBe(200);
   const reset = () => admin.delete(`/users/${who.id}/second-factor`);
-  return { ...who, code, reset };
+  return { ...who, secret, reset };
 }
 
 test('a second step that meets the removal of the factor', async () => {
@@ -172,7 +171,8 @@ test('a second step that meets the removal of the factor', async () => {
     const first = await app.anonymous.post('/auth/token', { username: who.username, password: PASSWORD });
     expect(first.body.code).toBe('mfa_required');
     const step = { grant_type: 'second_factor', challenge: first.body.challenge };
-    return { ...who, complete: () => app.anonymous.post('/auth/token', { ...step, code: who.code(0) }) };
+    const complete = () => app.anonymous.post('/auth/token', { ...step, code: totpCode(who.secret) });
+    return { ...who, complete };
   };
   const one = await begun();
   const [removed, late] = await meet(app, one.reset, one.complete);
@@ -184,8 +184,8 @@ test('a second step that meets the removal of the factor', async () => {
 
 test('a step-up that meets the removal of the factor', async () => {
   for (const isFirst of [true, false]) {
-    const { page, code, reset } = await proven();
-    const verify = () => page.post('/users/me/verify', { code: code(0) });
+    const { page, secret, reset } = await proven();
+    const verify = () => page.post('/users/me/verify', { code: totpCode(secret) });
     if (isFirst) expect((await meet(app, verify, reset)).map(({ status }) => status)).toEqual([204, 204]);
     else expect((await meet(app, reset, verify))[1].status).toBe(403);
     expect((await page.get('/users')).status).toBe(403);

@@ -3,13 +3,13 @@
  * and whenever: an issuer by SCIM or by the claims of a log-in elsewhere, or an administrator.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Secret, TOTP } from 'otpauth';
 
 import { settlePrograms } from '../../domain/auth/waiting-programs.ts';
 import { createClient, startTestApp, type Client, type TestApp } from '../support/app.ts';
 import { inOneHour } from '../support/human-tasks.ts';
 import { meet } from '../support/meeting-requests.ts';
 import { Browser, CLIENT_ID, CLIENT_SECRET, startIssuer, type TestIssuer } from '../support/issuer.ts';
+import { earlyTotpCode, totpCode } from '../support/totp.ts';
 
 let app: TestApp;
 let admin: Client;
@@ -86,9 +86,6 @@ async function setChiefs(...ids: string[]): Promise<void> {
   expect(reply.status).toBeLessThan(300);
 }
 
-const codeOf = (secret: string, periods: number): string =>
-  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + periods * 30_000 });
-
 test('a role by SCIM takes effect in open sessions whose issuer has asked for a second factor', async () => {
   const id = await provisioned('s-1');
   const bare = await enter('s-1', {});
@@ -98,7 +95,7 @@ test('a role by SCIM takes effect in open sessions whose issuer has asked for a 
   expect((await bare.call('GET', '/users/me/second-factor')).body.awaited).toBe(true);
   // A factor that is shown here gives the role.
   const { secret } = (await bare.call('POST', '/users/me/totp')).body;
-  expect((await bare.call('POST', '/users/me/totp/confirm', { code: codeOf(secret, -1) })).status).toBe(200);
+  expect((await bare.call('POST', '/users/me/totp/confirm', { code: totpCode(secret) })).status).toBe(200);
   expect(await bare.isAdmin()).toBe(true);
 
   // Another change does not ask again.
@@ -125,11 +122,11 @@ test('a session that was open before the account had its factor has not seen it'
   };
   const [former, own] = [await open(), await open()];
   const { secret } = (await own.post('/users/me/totp')).body;
-  expect((await own.post('/users/me/totp/confirm', { code: codeOf(secret, -1) })).status).toBe(200);
+  expect((await own.post('/users/me/totp/confirm', { code: await earlyTotpCode(secret) })).status).toBe(200);
   expect((await admin.patch(`/users/${user.id}`, { roles: ['admin'] })).status).toBe(200);
   expect((await former.get('/users')).status).toBe(403);
   expect((await own.get('/users')).status).toBe(200);
-  expect((await former.post('/users/me/verify', { code: codeOf(secret, 0) })).status).toBe(204);
+  expect((await former.post('/users/me/verify', { code: totpCode(secret) })).status).toBe(204);
   expect((await former.get('/users')).status).toBe(200);
 });
 
@@ -193,7 +190,7 @@ test("tokens and machine clients have a viewer's rights until their user has a s
   expect(await build()).toEqual([403, 403]);
 
   const { secret } = (await own.post('/users/me/totp')).body;
-  expect((await own.post('/users/me/totp/confirm', { code: codeOf(secret, -1) })).status).toBe(200);
+  expect((await own.post('/users/me/totp/confirm', { code: totpCode(secret) })).status).toBe(200);
   expect([await build(), await isAdmin()]).toEqual([mayBuild, [true, true]]);
   expect((await own.delete('/users/me/totp')).status).toBe(204);
   expect([await build(), await isAdmin()]).toEqual([

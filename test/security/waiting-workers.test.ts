@@ -1,6 +1,5 @@
 /** A token of external workers waits for a second factor of its owner, as access tokens do. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Secret, TOTP } from 'otpauth';
 import { v7 as uuidv7 } from 'uuid';
 
 import { createWorker, createClient as createApiClient } from '../../client/index.ts';
@@ -10,6 +9,7 @@ import { createClient, startTestApp, type Client, type Reply, type TestApp } fro
 import { insertRun } from '../support/human-tasks.ts';
 import { meet } from '../support/meeting-requests.ts';
 import { until } from '../support/platform.ts';
+import { totpCode } from '../support/totp.ts';
 
 let app: TestApp;
 let admin: Client;
@@ -110,7 +110,7 @@ test('while it waits it serves nothing, not even what it holds, and says why', a
   await rise();
   expect(refusal(await worker.post(`/jobs/${job.id}/heartbeat`, {}))).toEqual(REFUSED);
   const { secret } = (await own.post('/users/me/totp')).body;
-  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  const code = totpCode(secret);
   expect((await own.post('/users/me/totp/confirm', { code })).status).toBe(200);
   expect(await listed()).toEqual([false]);
   expect((await worker.post(`/jobs/${job.id}/complete`, { output: {} })).status).toBe(200);

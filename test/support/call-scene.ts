@@ -66,6 +66,8 @@ export async function startCallScene(platform: TestPlatform): Promise<CallScene>
     calledTimes: (count) =>
       new Promise((resolve) => {
         onCall = () => scene.keys.length >= count && resolve();
+        // The last of them may have come before this was asked.
+        onCall();
       }),
     async worker(more = {}) {
       const program = await startProgram('worker', platform, more);

@@ -3,7 +3,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Secret, TOTP } from 'otpauth';
 
 import { limitSessions } from '../../../domain/auth/second-factor.ts';
 import { registeredAgent } from '../../support/agent-body.ts';
@@ -11,6 +10,7 @@ import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
 import { cliAs, cliOnTerminal, cliUser, type CliUser, noTerminal } from '../../support/cli.ts';
 import { testUnless } from '../../support/outside.ts';
 import { until } from '../../support/platform.ts';
+import { totpCode } from '../../support/totp.ts';
 
 const password = 'correct horse battery staple';
 let app: TestApp;
@@ -243,7 +243,7 @@ async function withSecondFactor(username: string): Promise<{ CADENZA_TOKEN: stri
   const { body: tokens } = await app.anonymous.post('/auth/token', { username, password });
   const own = createClient(app.url, tokens.access_token);
   const { secret } = (await own.post('/users/me/totp')).body;
-  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  const code = totpCode(secret);
   const { recovery_codes: codes } = (await own.post('/users/me/totp/confirm', { code })).body;
   return { CADENZA_TOKEN: tokens.access_token, codes };
 }

@@ -1,6 +1,5 @@
 /** The page of one user, on which admins take access away, hand over and erase, in a real browser. */
 import { expect } from '@jest/globals';
-import { Secret, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 
 import { limitSessions } from '../../../domain/auth/second-factor.ts';
@@ -12,6 +11,7 @@ import { createClient, type Client, type TestApp, type TestUser } from '../../su
 import { phone, wide } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
 import { until } from '../../support/platform.ts';
+import { totpCode } from '../../support/totp.ts';
 
 const PASSWORD = 'correct horse battery staple';
 /** More than the transaction moves that begins a transfer. */
@@ -61,7 +61,7 @@ async function person(username: string): Promise<Access> {
     .body.token;
   const machine = (await own.post('/users/me/clients', { name: 'nightly', scopes: ['runs:read'] })).body;
   const { secret } = (await own.post('/users/me/totp')).body;
-  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  const code = totpCode(secret);
   expect((await own.post('/users/me/totp/confirm', { code })).status).toBe(200);
   return { user, sessions, token: createClient(app.url, token), machine };
 }

@@ -1,12 +1,12 @@
 /** Mails about changes of accounts, and about credentials that end, with a real mail server. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Secret, TOTP } from 'otpauth';
 
 import { countEndingCredentials, tellOfEndingCredentials } from '../../../domain/auth/ending-credentials.ts';
 import { prepareMessages } from '../../../domain/notifications/prepare.ts';
 import { createClient, startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { mailSender, smtpSettings, type MailSender } from '../../support/account-mails.ts';
 import { headerOf, partOf, startMailServer, type MailServer } from '../../support/mail-server.ts';
+import { totpCode } from '../../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 const DAY_MS = 86_400_000;
@@ -91,7 +91,7 @@ describe('a person is told', () => {
     const { id, email, own } = await person();
     const { secret } = (await own.post('/users/me/totp')).body;
     expect(await sent()).toEqual([]);
-    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    const code = totpCode(secret);
     expect((await own.post('/users/me/totp/confirm', { code })).status).toBe(200);
     await mails.send();
     const [mail] = smtp.mails;

@@ -1,6 +1,5 @@
 /** Second factors: authenticator apps, recovery codes, step-up, and what a role demands. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Secret, TOTP } from 'otpauth';
 import type { EntityManager } from '../../../db/orm.ts';
 import { callerOfCookie, openCookieSession } from '../../../domain/auth/cookie-sessions.ts';
 import { factorsOf, noteFactors } from '../../../domain/auth/second-factor.ts';
@@ -14,6 +13,7 @@ import {
   type TestUser,
 } from '../../support/app.ts';
 import { until } from '../../support/platform.ts';
+import { earlyTotpCode, totpCode } from '../../support/totp.ts';
 
 let app: TestApp;
 const PASSWORD = 'correct horse battery';
@@ -37,19 +37,12 @@ const answer = (challenge: string, proof: object): Promise<Reply> =>
   app.anonymous.post('/auth/token', { grant_type: 'second_factor', challenge, ...proof });
 const clientOf = ({ body }: Reply): Client => createClient(app.url, body.access_token);
 
-/** The code of a period from now. */
-function codeOf(secret: string, periods = 0): string {
-  return new TOTP({ secret: Secret.fromBase32(secret) }).generate({
-    timestamp: Date.now() + periods * 30_000,
-  });
-}
-
 async function withTotp(roles?: TestUser['roles']) {
   const user = await person(roles);
   const own = clientOf(await logIn(user.username));
   const { secret, uri } = (await own.post('/users/me/totp')).body;
   expect(uri).toContain('otpauth://totp/Cadenza');
-  const confirmed = await own.post('/users/me/totp/confirm', { code: codeOf(secret, -1) });
+  const confirmed = await own.post('/users/me/totp/confirm', { code: await earlyTotpCode(secret) });
   expect(confirmed.status).toBe(200);
   return { user, own, secret, codes: confirmed.body.recovery_codes as string[] };
 }
@@ -70,16 +63,16 @@ test('a password alone opens no session, and a code works once', async () => {
     ['code', 'recovery_code'],
   ]);
   expect(first.body.access_token).toBeUndefined();
-  const code = codeOf(secret);
+  const code = totpCode(secret);
   const second = await answer(first.body.challenge, { code });
   expect(second.status).toBe(200);
   expect((await clientOf(second).get('/users/me')).status).toBe(200);
 
   // Neither the challenge nor the code is of use again.
-  expect((await answer(first.body.challenge, { code: codeOf(secret, 1) })).status).toBe(401);
+  expect((await answer(first.body.challenge, { code: totpCode(secret, 1) })).status).toBe(401);
   const again = await logIn(user.username);
   expect((await answer(again.body.challenge, { code })).status).toBe(401);
-  expect((await answer(again.body.challenge, { code: codeOf(secret, 1) })).status).toBe(200);
+  expect((await answer(again.body.challenge, { code: totpCode(secret, 1) })).status).toBe(200);
 });
 
 test('of simultaneous answers with one code exactly one opens a session', async () => {
@@ -87,7 +80,7 @@ test('of simultaneous answers with one code exactly one opens a session', async 
   const challenges = await Promise.all(
     [1, 2, 3].map(async () => (await logIn(user.username)).body.challenge),
   );
-  const code = codeOf(secret);
+  const code = totpCode(secret);
   const statuses = await Promise.all(challenges.map(async (one) => (await answer(one, { code })).status));
   expect(statuses.toSorted()).toEqual([200, 401, 401]);
 });
@@ -113,7 +106,7 @@ test('ten wrong codes are followed by 429, whichever challenge they answer', asy
     expect((await answer(body.challenge, { code: '000000' })).status).toBe(401);
   }
   const { body } = await logIn(user.username);
-  expect((await answer(body.challenge, { code: codeOf(secret) })).status).toBe(429);
+  expect((await answer(body.challenge, { code: totpCode(secret) })).status).toBe(429);
 });
 
 test('the forms of OAuth and of the consent page do not go around it', async () => {
@@ -127,7 +120,7 @@ test('the forms of OAuth and of the consent page do not go around it', async () 
   const second = await form({
     grant_type: 'urn:cadenza:params:oauth:grant-type:second-factor',
     challenge: first.body.challenge,
-    code: codeOf(secret),
+    code: totpCode(secret),
   });
   expect(second.status).toBe(200);
   const page = { origin: app.url, 'sec-fetch-site': 'same-origin' };
@@ -159,7 +152,7 @@ test('what is grave needs a fresh log-in, which a password, or a second factor, 
 
   expect((await old.post('/users/me/verify', { password: 'wrong' })).status).toBe(403);
   expect((await old.post('/users/me/verify', {})).body.code).toBe('wrong_proof');
-  expect((await old.post('/users/me/verify', { code: codeOf(secret) })).status).toBe(204);
+  expect((await old.post('/users/me/verify', { code: totpCode(secret) })).status).toBe(204);
   expect((await old.put('/secrets/KEY', { value: 'y' })).status).toBe(200);
   const token = await old.post('/users/me/tokens', body);
   expect(token.body.token).toMatch(/^cdz_[0-9A-Za-z]{38}$/);
@@ -209,7 +202,7 @@ test('a stolen session and the password alone do not remove a second factor', as
   // Neither a wrong code beside the right password, nor a right one beside a wrong password.
   const both = [
     await verify({ password: PASSWORD, code: '000000' }),
-    await verify({ password: 'wrong', code: codeOf(secret) }),
+    await verify({ password: 'wrong', code: totpCode(secret) }),
   ];
   expect(both.map(({ status, body }) => [status, body.code])).toEqual(both.map(() => [403, 'wrong_proof']));
   const grave = [
@@ -257,7 +250,7 @@ test("a role that needs a second factor has a viewer's rights until there is one
   );
   const { secret } = (await own.post('/users/me/totp')).body;
   expect((await own.post('/users/me/totp/confirm', { code: '000000' })).status).toBe(422);
-  expect((await own.post('/users/me/totp/confirm', { code: codeOf(secret) })).status).toBe(200);
+  expect((await own.post('/users/me/totp/confirm', { code: totpCode(secret) })).status).toBe(200);
   expect((await own.get('/users')).status).toBe(200);
   expect((await own.post('/users/me/tokens', tokenBody())).status).toBe(201);
   // Without the last one the rights are gone again.

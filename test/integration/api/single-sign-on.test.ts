@@ -1,11 +1,11 @@
 /** Log-in by external issuers, against a real one. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Secret, TOTP } from 'otpauth';
 
 import { applySettingsIssuer, type SettingsIssuer } from '../../../domain/identity/settings-issuer.ts';
 import { createClient, startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/platform.ts';
 import { Browser, CLIENT_ID, CLIENT_SECRET, startIssuer, type TestIssuer } from '../../support/issuer.ts';
+import { earlyTotpCode, totpCode } from '../../support/totp.ts';
 
 let app: TestApp;
 let admin: Client;
@@ -189,16 +189,15 @@ test('a role that needs a second factor gets it from the issuer, or shows one he
   const client = { name: 'robot' };
   expect((await bare.call('POST', '/users/me/clients', client)).body.code).toBe('second_factor_required');
   const { secret } = (await bare.call('POST', '/users/me/totp')).body;
-  const code = (periods: number) =>
-    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + periods * 30_000 });
-  expect((await bare.call('POST', '/users/me/totp/confirm', { code: code(-1) })).status).toBe(200);
+  const early = await earlyTotpCode(secret);
+  expect((await bare.call('POST', '/users/me/totp/confirm', { code: early })).status).toBe(200);
   expect(await bare.isBuilder()).toBe(true);
 
   const later = await enter([]);
   const factors = await later.call('GET', '/users/me/second-factor');
   expect([await later.isBuilder(), factors.body.awaited]).toEqual([false, true]);
   expect((await later.call('DELETE', '/users/me/totp')).body.code).toBe('second_factor_required');
-  expect((await later.call('POST', '/users/me/verify', { code: code(0) })).status).toBe(204);
+  expect((await later.call('POST', '/users/me/verify', { code: totpCode(secret) })).status).toBe(204);
   expect(await later.isBuilder()).toBe(true);
   await issuer.close();
   await strict.close();
@@ -329,9 +328,8 @@ test('the command line logs in by an issuer; without a password a second factor 
 
   const set = await browser.visit(`${app.url}/users/me/totp`, 'same-origin', { method: 'POST' });
   const { secret } = await json(set);
-  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
   const { recovery_codes: codes } = await json(
-    await postJson(browser, '/users/me/totp/confirm', { code: totp.generate() }),
+    await postJson(browser, '/users/me/totp/confirm', { code: totpCode(secret) }),
   );
   expect((await device.post('/users/me/verify', { recovery_code: codes[0] })).status).toBe(204);
   expect((await create()).status).toBe(201);
