@@ -1,16 +1,18 @@
 /** Composes the activities, which perform all side effects. */
-import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
+import type { CallToBegin, DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 import { createPrices } from '../domain/spending/prices.ts';
 import type { ActivityDeps, CallDeps, ProcessDeps } from './deps.ts';
 import { createAnnounce } from './announce.ts';
-import { callHttpActivity } from './call-http.ts';
+import { callHttpActivity, httpCallOf } from './call-http.ts';
+import { CallsAhead } from './calls-ahead.ts';
 import { checkContainerActivity } from './check-container.ts';
 import { childRunActivities } from './child-runs.ts';
 import { deliveryActivities } from './deliver-next.ts';
 import { fetchFilesActivity } from './fetch-files.ts';
 import { followCallActivity } from './follow-call.ts';
 import { humanTaskActivities } from './human-tasks.ts';
-import { invokeAgentActivity } from './invoke-agent.ts';
+import { beginAhead } from './invocation.ts';
+import { agentCallOf, invokeAgentActivity } from './invoke-agent.ts';
 import { listenerActivities } from './listeners.ts';
 import { reconcileActivity } from './reconcile.ts';
 import { createOutcomes } from './outcomes.ts';
@@ -27,7 +29,7 @@ export type { ActivityDeps } from './deps.ts';
 
 /** For workers that run processes only. */
 export function createProcessActivities(
-  given: Omit<ProcessDeps, 'announce' | 'outcomes' | 'prices'>,
+  given: Omit<ProcessDeps, keyof ProcessState>,
 ): Pick<RunActivities, 'runProcess' | 'runContainer' | 'checkContainer'> {
   const deps = { ...given, ...processState(given) };
   const activities = {
@@ -38,7 +40,13 @@ export function createProcessActivities(
   return tracedActivities(deps, activities);
 }
 
-export function createActivities(given: ActivityDeps): RunActivities & DeliveryActivities {
+export interface CreatedActivities {
+  activities: RunActivities & DeliveryActivities;
+  /** Begins a call whose activity the workflow is about to schedule. */
+  beginAhead: (call: CallToBegin) => void;
+}
+
+export function createActivities(given: ActivityDeps): CreatedActivities {
   const deps = { ...given, ...processState(given) };
   const [invokeAgent, callHttp] = [invokeAgentActivity(deps), callHttpActivity(deps)];
   const activities = tracedActivities(deps, {
@@ -62,20 +70,25 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
   });
   const { handedOver } = deps.shortCalls;
   return {
-    ...activities,
-    // Around their spans, which last as long as the calls.
-    invokeAgent: (input) => handedOver.run(input, () => activities.invokeAgent(input)),
-    callHttp: (input) => handedOver.run(input, () => activities.callHttp(input)),
+    activities: {
+      ...activities,
+      // Around their spans, which last as long as the calls.
+      invokeAgent: (input) => handedOver.run(input, () => activities.invokeAgent(input)),
+      callHttp: (input) => handedOver.run(input, () => activities.callHttp(input)),
+    },
+    beginAhead: ({ activity, input }) =>
+      beginAhead(deps, input, activity === 'invokeAgent' ? agentCallOf(input) : httpCallOf(input)),
   };
 }
 
+type ProcessState = Pick<CallDeps, 'announce' | 'outcomes' | 'ahead' | 'prices'>;
+
 /** What the activities of a process share. */
-function processState(
-  given: Pick<ActivityDeps, 'orm' | 'logger'>,
-): Pick<CallDeps, 'announce' | 'outcomes' | 'prices'> {
+function processState(given: Pick<ActivityDeps, 'orm' | 'logger'>): ProcessState {
   return {
     announce: createAnnounce(given),
     outcomes: createOutcomes(given),
+    ahead: new CallsAhead(),
     prices: createPrices(() => given.orm.em.fork()),
   };
 }

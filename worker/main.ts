@@ -95,7 +95,7 @@ const notifications = createNotifications({
 });
 const shortCalls = createShortCalls(env.TEMPORAL_TASK_QUEUE);
 const memory = workerMemory(env.WORKER_MEMORY_MIB);
-const activities = createActivities({
+const { activities, beginAhead } = createActivities({
   orm,
   adapters,
   processes: createProcessRunner(egress, processes, sandbox),
@@ -143,6 +143,7 @@ const worker = await createWorker({
   namespace: settings.namespace,
   taskQueue: env.TEMPORAL_TASK_QUEUE,
   activities,
+  beginAhead,
   workflowBundle,
   dataConverter: resources.dataConverter,
   memory,

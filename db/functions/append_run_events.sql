@@ -6,8 +6,9 @@
 -- with each event: `task_status`, if the event changes the row of its task; `starts` and `ends`, of the task;
 -- `used`, of a call of an agent; `decision`, if it reports one as received or applied; `begins`, of the run;
 -- `emits`; `notice`, if people are told of a human task.
--- `p_projection` is the run's status, and what follows from it; it counts if its counter is newer than the
--- row's. `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
+-- `p_projection` is the run's status, and what follows from it; it counts unless the row's counter is newer. A
+-- workflow task that was lost is repeated with the same counter, and may come to another status.
+-- `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
 -- the run has received. With `p_quiet` the caller tells the readers of the log. `p_agent` is that of the task
 -- `p_task` in its visit `p_visit`, if the batch adds its row.
 --
@@ -162,7 +163,7 @@ begin
     update run_signal set received_at = clock_timestamp() where id = any(p_acks) and received_at is null;
   end if;
 
-  taken := p_projection is not null and (p_projection ->> 'counter')::bigint > r.projection_counter;
+  taken := p_projection is not null and (p_projection ->> 'counter')::bigint >= r.projection_counter;
   if taken then
     if (r.status, r.waiting_on)
          is distinct from (p_projection ->> 'status', p_projection -> 'waiting_on')

@@ -199,7 +199,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   });
   const shortCalls = createShortCalls(temporal.taskQueue);
   const memory = workerMemory(app.env.WORKER_MEMORY_MIB);
-  const activities = createActivities({
+  const { activities, beginAhead } = createActivities({
     orm,
     calls: createActiveCalls({ orm, logger, endedCalls }),
     shortCalls,
@@ -236,6 +236,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
       namespace,
       taskQueue,
       activities,
+      beginAhead,
       workflowBundle,
       dataConverter,
       memory,
