@@ -31,8 +31,8 @@ export interface InvocationRef {
   /** Set if the call is a local activity (docs/adr/0030). */
   short?: ShortCall;
   /**
-   * Set if the workflow task that schedules the call begins it (docs/adr/0075): when that task was started, by
-   * the clock of Temporal's server, in milliseconds.
+   * Set if the workflow task that schedules the call begins it (docs/adr/0075): when that task was started,
+   * by the clock of Temporal's server, in milliseconds.
    */
   ahead_ms?: number;
 }

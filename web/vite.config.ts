@@ -5,10 +5,11 @@ import { defineConfig } from 'vite';
 /** Hints for bundlers are of no use to browsers. */
 const rolldownOptions = { output: { comments: { legal: true, annotation: false, jsdoc: false } } };
 
-export default defineConfig({
+export default defineConfig(({ command }) => ({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: '/console/',
-  // Never the runtime for development, whatever NODE_ENV says: tests measure what people load.
+  // Never what is for development, whatever NODE_ENV says: tests measure what people load.
+  ...(command === 'build' ? { define: { 'process.env.NODE_ENV': '"production"' } } : {}),
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
   build: {
     outDir: 'dist',
@@ -24,4 +25,4 @@ export default defineConfig({
     // Everything but the console's own files belongs to the API of `npm start`.
     proxy: { '^/(?!console/)|^/console/session': { target: 'http://127.0.0.1:3000' } },
   },
-});
+}));

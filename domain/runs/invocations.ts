@@ -78,7 +78,8 @@ interface BegunRow extends Omit<Begun, 'signals' | 'agent_status' | 'agent_limit
 
 const BEGIN = new Prepared(
   `select begin_invocation(
-     ${APPEND_ARGUMENTS}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json, ?::bigint, ?::int, true, ?::bigint
+     ${APPEND_ARGUMENTS}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json, ?::bigint, ?::int, true,
+     ?::bigint
    ) as result`,
 );
 

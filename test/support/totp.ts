@@ -1,4 +1,4 @@
-/** Codes of an authenticator app, as domain/auth/totp.ts takes them: of now, one period before and one after. */
+/** Codes of an authenticator app. domain/auth/totp.ts takes those of now, of one period before and after. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 
@@ -6,7 +6,7 @@ const PERIOD_MS = 30_000;
 /** Enough for a request on a busy machine. */
 const NEEDED_MS = 10_000;
 
-/** The code of so many periods from now. Those of now and of the next stay good if a period ends meanwhile. */
+/** The code of so many periods from now. Those of now and the next stay good if a period ends meanwhile. */
 export function totpCode(secret: string, periods = 0): string {
   const timestamp = Date.now() + periods * PERIOD_MS;
   return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp });
