@@ -17,8 +17,8 @@ export async function appendAnd(
   input: WithBatch,
   change: (em: EntityManager) => Promise<unknown> = async () => {},
 ): Promise<Appended> {
-  const { closed } = await appendWith(deps, input, change);
-  return { closed };
+  const { answer: _answer, ...appended } = await appendWith(deps, input, change);
+  return appended;
 }
 
 /** The same with the answer of `change`: null if the run has ended. */
@@ -27,13 +27,13 @@ export async function appendWith<T>(
   { run_id, batch }: WithBatch,
   change: (em: EntityManager) => Promise<T>,
 ): Promise<Appended & { answer: T | null }> {
-  const { closed, signals, tree, answer } = await deps.orm.em.fork().transactional(async (em) => {
+  const { closed, signals, tree, behind, answer } = await deps.orm.em.fork().transactional(async (em) => {
     const result = await appendEvents(em, run_id, batch);
     return { ...result, answer: result.closed ? null : await change(em) };
   });
   await deliverSignals(deps, signals);
   await endTreeOverLimits(deps, tree);
-  return { closed, answer };
+  return { closed, answer, ...(behind === null || behind === undefined ? {} : { behind }) };
 }
 
 /**

@@ -1,10 +1,10 @@
 import { isRecord } from '../contracts/is-record.ts';
-import type { CallHttpInput, RunActivities } from '../contracts/activities.ts';
+import type { RunActivities } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
 import { ExpressionBudget } from '../language/expression-budget.ts';
 import { ExpressionError, template } from '../language/expressions/index.ts';
 import type { CallDeps } from './deps.ts';
-import { invokeOnce, type Invocation } from './invocation.ts';
+import { invokeOnce } from './invocation.ts';
 import { declaredSecrets, withDeferred } from './secret-arguments.ts';
 
 /**
@@ -15,7 +15,15 @@ export function callHttpActivity(deps: CallDeps): RunActivities['callHttp'] {
   return (input) => {
     const secret = declaredSecrets(deps, input);
     return invokeOnce(deps, input, {
-      ...httpCallOf(input),
+      pin: null,
+      // Not `scope`, which holds the times of this execution.
+      identity: [
+        input.function,
+        input.with,
+        input.deferred,
+        input.secrets,
+        ...(input.input_from === undefined ? [] : [input.input_from]),
+      ],
       prepare: async () => {},
       idempotent: () => true,
       async call(calling) {
@@ -38,20 +46,6 @@ export function callHttpActivity(deps: CallDeps): RunActivities['callHttp'] {
         return { output, ...(usage ? { usage: { ...usage } } : {}), ...(warnings ? { warnings } : {}) };
       },
     });
-  };
-}
-
-export function httpCallOf(input: CallHttpInput): Pick<Invocation, 'pin' | 'identity'> {
-  return {
-    pin: null,
-    // Not `scope`, which holds the times of this execution.
-    identity: [
-      input.function,
-      input.with,
-      input.deferred,
-      input.secrets,
-      ...(input.input_from === undefined ? [] : [input.input_from]),
-    ],
   };
 }
 

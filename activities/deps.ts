@@ -11,7 +11,6 @@ import type { AgentCalls } from './agent-calls.ts';
 import type { Prices } from '../domain/spending/prices.ts';
 import type { RunLimits } from '../domain/runs/limits.ts';
 import type { Announce } from './announce.ts';
-import type { CallsAhead } from './calls-ahead.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { PartialOutputs } from './partial-outputs.ts';
 import type { ShortCalls } from './short-calls.ts';
@@ -67,7 +66,6 @@ export type InvocationDeps = Pick<
   | 'limits'
   | 'announce'
   | 'outcomes'
-  | 'ahead'
   | 'prices'
   | 'agentCalls'
 >;
@@ -79,6 +77,5 @@ export type ProcessDeps = InvocationDeps & Pick<CallDeps, 'processes' | 'files' 
 export interface CallDeps extends ActivityDeps {
   announce: Announce;
   outcomes: Outcomes;
-  ahead: CallsAhead;
   prices: Prices;
 }

@@ -1,18 +1,16 @@
 /** Composes the activities, which perform all side effects. */
-import type { CallToBegin, DeliveryActivities, RunActivities } from '../contracts/activities.ts';
+import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 import { createPrices } from '../domain/spending/prices.ts';
 import type { ActivityDeps, CallDeps, ProcessDeps } from './deps.ts';
 import { createAnnounce } from './announce.ts';
-import { callHttpActivity, httpCallOf } from './call-http.ts';
-import { CallsAhead } from './calls-ahead.ts';
+import { callHttpActivity } from './call-http.ts';
 import { checkContainerActivity } from './check-container.ts';
 import { childRunActivities } from './child-runs.ts';
 import { deliveryActivities } from './deliver-next.ts';
 import { fetchFilesActivity } from './fetch-files.ts';
 import { followCallActivity } from './follow-call.ts';
 import { humanTaskActivities } from './human-tasks.ts';
-import { beginAhead } from './invocation.ts';
-import { agentCallOf, invokeAgentActivity } from './invoke-agent.ts';
+import { invokeAgentActivity } from './invoke-agent.ts';
 import { listenerActivities } from './listeners.ts';
 import { reconcileActivity } from './reconcile.ts';
 import { createOutcomes } from './outcomes.ts';
@@ -29,7 +27,7 @@ export type { ActivityDeps } from './deps.ts';
 
 /** For workers that run processes only. */
 export function createProcessActivities(
-  given: Omit<ProcessDeps, keyof ProcessState>,
+  given: Omit<ProcessDeps, 'announce' | 'outcomes' | 'prices'>,
 ): Pick<RunActivities, 'runProcess' | 'runContainer' | 'checkContainer'> {
   const deps = { ...given, ...processState(given) };
   const activities = {
@@ -40,13 +38,7 @@ export function createProcessActivities(
   return tracedActivities(deps, activities);
 }
 
-export interface CreatedActivities {
-  activities: RunActivities & DeliveryActivities;
-  /** Begins a call whose activity the workflow is about to schedule. */
-  beginAhead: (call: CallToBegin) => void;
-}
-
-export function createActivities(given: ActivityDeps): CreatedActivities {
+export function createActivities(given: ActivityDeps): RunActivities & DeliveryActivities {
   const deps = { ...given, ...processState(given) };
   const [invokeAgent, callHttp] = [invokeAgentActivity(deps), callHttpActivity(deps)];
   const activities = tracedActivities(deps, {
@@ -70,25 +62,20 @@ export function createActivities(given: ActivityDeps): CreatedActivities {
   });
   const { handedOver } = deps.shortCalls;
   return {
-    activities: {
-      ...activities,
-      // Around their spans, which last as long as the calls.
-      invokeAgent: (input) => handedOver.run(input, () => activities.invokeAgent(input)),
-      callHttp: (input) => handedOver.run(input, () => activities.callHttp(input)),
-    },
-    beginAhead: ({ activity, input }) =>
-      beginAhead(deps, input, activity === 'invokeAgent' ? agentCallOf(input) : httpCallOf(input)),
+    ...activities,
+    // Around their spans, which last as long as the calls.
+    invokeAgent: (input) => handedOver.run(input, () => activities.invokeAgent(input)),
+    callHttp: (input) => handedOver.run(input, () => activities.callHttp(input)),
   };
 }
 
-type ProcessState = Pick<CallDeps, 'announce' | 'outcomes' | 'ahead' | 'prices'>;
-
 /** What the activities of a process share. */
-function processState(given: Pick<ActivityDeps, 'orm' | 'logger'>): ProcessState {
+function processState(
+  given: Pick<ActivityDeps, 'orm' | 'logger'>,
+): Pick<CallDeps, 'announce' | 'outcomes' | 'prices'> {
   return {
     announce: createAnnounce(given),
     outcomes: createOutcomes(given),
-    ahead: new CallsAhead(),
     prices: createPrices(() => given.orm.em.fork()),
   };
 }

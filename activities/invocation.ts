@@ -4,7 +4,6 @@
  * heartbeats. A repeat after a lost worker finds the outcome, or the claim.
  */
 import { createHash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import type { Info } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { holdsLargeAnswer } from '../adapters/egress/answer-memory.ts';
@@ -16,7 +15,6 @@ import type { CallProgress } from '../domain/ports.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { endTreeOverLimits } from '../domain/runs/end-tree.ts';
 import {
-  AHEAD,
   beginInvocation,
   failInvocation,
   finishInvocation,
@@ -106,8 +104,9 @@ async function callOrRecall(
   call: UnderWay,
 ): Promise<Invoked> {
   let mine: ClaimedRow | null = null;
+  const beganAt = performance.now();
   try {
-    const { begun, beganAt } = await begin(deps, row, input, invocation, call.context.info);
+    const begun = await begin(deps, row, input, invocation, call.context.info);
     if (begun.result) return begun.result;
     if (begun.error) throw new Fault(begun.error);
     mine = { ...row, claim: begun.claim };
@@ -201,74 +200,27 @@ async function callNow(
   );
 }
 
-/** `beganAt`: by the clock of `performance.now()`. Throws as `judged`. */
+/**
+ * Stores the outcomes of earlier calls, appends the batch and claims the key. Throws if the run is over, if a
+ * later attempt has the claim, and if an earlier build of this history has gone another way.
+ */
 async function begin(
   deps: InvocationDeps,
-  row: InvocationRow,
-  input: InvocationInput,
+  { runId, key }: InvocationRow,
+  { batch, task, name, visit, attempt, short }: InvocationInput,
   { pin, identity }: Invocation,
   info: Info,
-): Promise<{ begun: Begun; beganAt: number }> {
-  const { ahead_ms: aheadMs } = input;
-  const digest = digestOf(identity);
-  const ahead =
-    aheadMs !== undefined && info.attempt === 1 ? deps.ahead.take(row.key, digest, aheadMs) : null;
-  const early = await ahead?.begun.catch(() => null);
-  if (ahead && early) return { begun: judged(deps, input, early), beganAt: ahead.beganAt };
-  const beganAt = performance.now();
-  const begun = await beginNow(deps, row, input, { pin, digest, order: orderOf(input, info) });
-  return { begun: judged(deps, input, begun), beganAt };
-}
-
-/**
- * Begins a call that the workflow is about to schedule, while Temporal records that (docs/adr/0075). The
- * activity takes it over. A lost workflow task leaves a call that was begun and is begun again.
- */
-export function beginAhead(
-  deps: InvocationDeps,
-  input: InvocationInput,
-  { pin, identity }: Pick<Invocation, 'pin' | 'identity'>,
-): void {
-  const { run_id: runId, ahead_ms: aheadMs } = input;
-  if (aheadMs === undefined || !deps.ahead.isOpen) return;
-  const row = { runId, key: invocationKey(runId, input) };
-  const digest = digestOf(identity);
-  const order = { scheduledMs: aheadMs, attempt: AHEAD };
-  // The workflow task goes on its way first.
-  const begun = setImmediate().then(() => beginNow(deps, row, input, { pin, digest, order }));
-  deps.ahead.add(row.key, { digest, aheadMs, beganAt: performance.now(), begun });
-}
-
-/** Stores the outcomes of earlier calls, appends the batch and claims the key, if the run is not over. */
-async function beginNow(
-  deps: InvocationDeps,
-  { runId, key }: InvocationRow,
-  { batch, task, name, visit, attempt }: InvocationInput,
-  claimed: { pin: string | null; digest: string; order: AttemptOrder },
 ): Promise<Begun> {
+  const order = orderOf(short, info);
+  const claim = { task, name, visit, attempt, key, pin, digest: digestOf(identity), order };
   const outcomes = deps.outcomes.of(runId);
-  const claim = { task, name, visit, attempt, key, ...claimed };
   const begun = await beginInvocation(deps.orm.em.fork(), runId, batch, claim, outcomes);
-  if (begun.closed) return begun;
+  if (begun.closed) throw ApplicationFailure.nonRetryable('The run is over', FAILURE.closed);
   deps.outcomes.stored(runId, outcomes);
   deps.announce(runId);
-  if (begun.conflict) return begun;
+  if (begun.conflict) throw otherOutcome();
   await deliverSignals(deps, begun.signals);
   await endTreeOverLimits(deps, begun.tree);
-  return begun;
-}
-
-/**
- * Throws if the run is over, if a later attempt has the claim, and if an earlier build of this history has
- * gone another way.
- */
-function judged(
-  deps: Pick<InvocationDeps, 'logger'>,
-  { run_id: runId, task, visit }: InvocationInput,
-  begun: Begun,
-): Begun {
-  if (begun.closed) throw ApplicationFailure.nonRetryable('The run is over', FAILURE.closed);
-  if (begun.conflict) throw otherOutcome();
   if (begun.overtaken) throw overtaken();
   if (begun.other_input) {
     deps.logger.error({ run_id: runId, task, visit }, 'a repeated call has another input than before');
@@ -278,8 +230,8 @@ function judged(
 }
 
 /** An activity's times are of Temporal's server, a local activity's of this machine. */
-function orderOf({ short, ahead_ms: aheadMs }: InvocationInput, info: Info): AttemptOrder {
-  if (!short) return { scheduledMs: info.scheduledTimestampMs, attempt: info.attempt, aheadMs };
+function orderOf(short: InvocationInput['short'], info: Info): AttemptOrder {
+  if (!short) return { scheduledMs: info.scheduledTimestampMs, attempt: info.attempt };
   const { started_ms: scheduledMs, replayed } = short.workflow_task;
   return { scheduledMs, attempt: replayed ? 0 : -1 };
 }

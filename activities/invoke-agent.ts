@@ -67,8 +67,18 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
       if (!prepared) throw new Error('not prepared');
       return prepared;
     };
+    const { agent, version = null, skill = null, reply = null, tool = null, turn = null, session } = input;
+    const ofModel = tool ?? turn ?? session;
     const invocation: Invocation = {
-      ...agentCallOf(input),
+      pin: input.tool ? null : input.entry ? ENTRY_PIN : pinKey(input),
+      identity: [
+        agent,
+        version,
+        skill,
+        input.input,
+        reply,
+        ...(ofModel === undefined ? [] : [tool, turn, session ?? null]),
+      ],
       async prepare(begun) {
         const { snapshot, agent_status: status } = begun;
         if (input.tool) prepared = await toolTarget(deps, input, input.tool);
@@ -104,22 +114,6 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
     };
     const called = (): string | null => (prepared && 'agent' in prepared ? prepared.agent.id : null);
     return measured(deps.agentCalls, called, () => invokeOnce(deps, input, invocation));
-  };
-}
-
-export function agentCallOf(input: InvokeAgentInput): Pick<Invocation, 'pin' | 'identity'> {
-  const { agent, version = null, skill = null, reply = null, tool = null, turn = null, session } = input;
-  const ofModel = tool ?? turn ?? session;
-  return {
-    pin: input.tool ? null : input.entry ? ENTRY_PIN : pinKey(input),
-    identity: [
-      agent,
-      version,
-      skill,
-      input.input,
-      reply,
-      ...(ofModel === undefined ? [] : [tool, turn, session ?? null]),
-    ],
   };
 }
 

@@ -14,6 +14,8 @@ import type { ModelTurn, ToolLoop, ToolRef, TurnStep } from './tool-loop.ts';
 /** `closed` means that the run's row is already terminal, so workflow code must end. */
 export interface Appended {
   closed: boolean;
+  /** Set if the row shows another status than the batch's: its counter. */
+  behind?: number;
 }
 
 export interface WithBatch {
@@ -30,19 +32,7 @@ export interface InvocationRef {
   attempt: number;
   /** Set if the call is a local activity (docs/adr/0030). */
   short?: ShortCall;
-  /**
-   * Set if the workflow task that schedules the call begins it (docs/adr/0075): when that task was started,
-   * by the clock of Temporal's server, in milliseconds.
-   */
-  ahead_ms?: number;
 }
-
-/** A call to begin ahead: the activity that is scheduled, and its input, with `ahead_ms`. */
-export type CallToBegin =
-  { activity: 'invokeAgent'; input: InvokeAgentInput } | { activity: 'callHttp'; input: CallHttpInput };
-
-/** What a run's workflow tells its worker. Nothing of it is recorded. */
-export type RunSinks = { calls: { begin(call: CallToBegin): void } };
 
 export interface ShortCall {
   /** After this time the call goes on outside of the workflow task. Absent: it never does. */

@@ -2490,7 +2490,7 @@ create table write_pause (
 -- function audit_door() returns trigger
 -- function audit_refuse() returns trigger
 -- function audit_teams() returns trigger
--- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json, p_scheduled_ms bigint DEFAULT NULL::bigint, p_attempt integer DEFAULT NULL::integer, p_quiet boolean DEFAULT false, p_ahead_ms bigint DEFAULT NULL::bigint) returns json
+-- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json, p_scheduled_ms bigint DEFAULT NULL::bigint, p_attempt integer DEFAULT NULL::integer, p_quiet boolean DEFAULT false) returns json
 -- function claim_key(p_user uuid, p_method text, p_path text, p_key text, OUT taken boolean, OUT fingerprint text, OUT status integer, OUT headers jsonb, OUT body text) returns record
 -- function count_files() returns trigger
 -- function count_live_runs(p_scope text, p_id uuid, p_most bigint) returns bigint

@@ -1,20 +1,8 @@
 /** Composition root of the worker: all dependencies are arguments. */
 import { getHeapStatistics } from 'node:v8';
-import {
-  Worker,
-  type InjectedSinks,
-  type NativeConnection,
-  type WorkerTuner,
-  type WorkflowBundle,
-} from '@temporalio/worker';
+import { Worker, type NativeConnection, type WorkerTuner, type WorkflowBundle } from '@temporalio/worker';
 import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
-import type {
-  CallToBegin,
-  DeliveryActivities,
-  FollowCallInput,
-  RunActivities,
-  RunSinks,
-} from '../contracts/activities.ts';
+import type { DeliveryActivities, FollowCallInput, RunActivities } from '../contracts/activities.ts';
 import { MAX_HANDED_OVER } from '../activities/handed-over-calls.ts';
 import type { ShortCalls } from '../activities/short-calls.ts';
 import { createMemorySlots, workerMemory, type MemoryGauge } from './memory-slots.ts';
@@ -26,8 +14,6 @@ export interface CreateWorkerOptions {
   taskQueue: string;
   activities: RunActivities & DeliveryActivities;
   workflowBundle: WorkflowBundle;
-  /** Default: no call is begun ahead. */
-  beginAhead?: (call: CallToBegin) => void;
   dataConverter?: DataConverter;
   shortCalls: ShortCalls;
   /** While it is true the worker takes no task. */
@@ -99,7 +85,6 @@ function createMain(options: CreateWorkerOptions): Promise<Worker> {
     taskQueue,
     activities,
     workflowBundle,
-    beginAhead = () => {},
     dataConverter,
     shortCalls,
     version = null,
@@ -108,9 +93,6 @@ function createMain(options: CreateWorkerOptions): Promise<Worker> {
     memory = workerMemory(),
     maxCachedRuns = cachedRunsOfHeap(),
   } = options;
-  const sinks: InjectedSinks<RunSinks> = {
-    calls: { begin: { fn: (_info, call) => beginAhead(call), callDuringReplay: false } },
-  };
   const create = () =>
     Worker.create({
       connection,
@@ -118,7 +100,6 @@ function createMain(options: CreateWorkerOptions): Promise<Worker> {
       taskQueue,
       activities,
       workflowBundle,
-      sinks,
       ...(dataConverter ? { dataConverter } : {}),
       ...(version
         ? {

@@ -95,7 +95,7 @@ const notifications = createNotifications({
 });
 const shortCalls = createShortCalls(env.TEMPORAL_TASK_QUEUE);
 const memory = workerMemory(env.WORKER_MEMORY_MIB);
-const { activities, beginAhead } = createActivities({
+const activities = createActivities({
   orm,
   adapters,
   processes: createProcessRunner(egress, processes, sandbox),
@@ -143,7 +143,6 @@ const worker = await createWorker({
   namespace: settings.namespace,
   taskQueue: env.TEMPORAL_TASK_QUEUE,
   activities,
-  beginAhead,
   workflowBundle,
   dataConverter: resources.dataConverter,
   memory,

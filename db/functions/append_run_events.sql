@@ -6,9 +6,8 @@
 -- with each event: `task_status`, if the event changes the row of its task; `starts` and `ends`, of the task;
 -- `used`, of a call of an agent; `decision`, if it reports one as received or applied; `begins`, of the run;
 -- `emits`; `notice`, if people are told of a human task.
--- `p_projection` is the run's status, and what follows from it; it counts unless the row's counter is newer. A
--- workflow task that was lost is repeated with the same counter, and may come to another status.
--- `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
+-- `p_projection` is the run's status, and what follows from it; it counts if its counter is newer than the
+-- row's. `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
 -- the run has received. With `p_quiet` the caller tells the readers of the log. `p_agent` is that of the task
 -- `p_task` in its visit `p_visit`, if the batch adds its row.
 --
@@ -16,7 +15,8 @@
 -- with others, each statement on the log would be planned again for its partitions.
 --
 -- The result is `{closed: true}` where the run is over, else `signalled` and, each time that the run's events
--- or tasks pass a multiple of 64, what its tree of runs has come to.
+-- or tasks pass a multiple of 64, what its tree of runs has come to. `behind`: the row shows another status,
+-- with this counter, which a workflow task may have written that was lost.
 create or replace function append_run_events(
   p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_quiet boolean default false,
   p_task text default null, p_visit int default null, p_agent uuid default null, p_version text default null
@@ -163,7 +163,7 @@ begin
     update run_signal set received_at = clock_timestamp() where id = any(p_acks) and received_at is null;
   end if;
 
-  taken := p_projection is not null and (p_projection ->> 'counter')::bigint >= r.projection_counter;
+  taken := p_projection is not null and (p_projection ->> 'counter')::bigint > r.projection_counter;
   if taken then
     if (r.status, r.waiting_on)
          is distinct from (p_projection ->> 'status', p_projection -> 'waiting_on')
@@ -206,5 +206,10 @@ begin
      where id = r.root_run_id
     returning jsonb_build_object('root_run_id', id, 'events', tree_events, 'tasks', tree_tasks) into tree;
   end if;
-  return jsonb_build_object('closed', false, 'signalled', signalled > 0, 'tree', tree);
+  return jsonb_build_object(
+    'closed', false, 'signalled', signalled > 0, 'tree', tree,
+    'behind', case when p_projection is not null and not taken
+                    and (r.status, r.waiting_on)
+                          is distinct from (p_projection ->> 'status', p_projection -> 'waiting_on')
+                   then r.projection_counter end);
 end $$;

@@ -9,9 +9,6 @@
 -- later attempt has the claim, and no outcome yet. Temporal goes on only with activities for which it waits,
 -- so a further attempt of one that was refused gets the claim: the server's clock was set back.
 --
--- The workflow task that was started at `p_ahead_ms` has begun this call ahead, by `p_attempt` -2. It counts as
--- begun by this first attempt of its activity: nobody else has made the call.
---
 -- `claim`: how often the key has been claimed, now included (`keep_outcomes`).
 -- `claimed_before`: this is a repeat; `result` and `error` are what an earlier attempt has left, and
 -- `other_input` tells that it had another input.
@@ -21,14 +18,12 @@
 create or replace function begin_invocation(
   p_run uuid, p_events json, p_projection jsonb, p_acks uuid[],
   p_key text, p_pin text, p_task text, p_visit int, p_digest text, p_outcomes json,
-  p_scheduled_ms bigint default null, p_attempt int default null, p_quiet boolean default false,
-  p_ahead_ms bigint default null
+  p_scheduled_ms bigint default null, p_attempt int default null, p_quiet boolean default false
 ) returns json
 language plpgsql set enable_seqscan = off as $$
 declare
   appended jsonb;
   claimed_before boolean;
-  begun_ahead boolean := false;
   claim int := 1;
   overtaken boolean := false;
   earlier_result json;
@@ -59,13 +54,6 @@ begin
       on conflict do nothing;
   claimed_before := not found;
   if claimed_before then
-    if p_attempt = 1 and p_ahead_ms is not null then
-      perform from invocation i
-        where i.run_id = p_run and i.key = p_key and i.scheduled_ms = p_ahead_ms and i.scheduled_attempt = -2
-          and i.claims = 1 and i.finished_at is null
-          for no key update;
-      begun_ahead := found;
-    end if;
     -- Calls that an earlier build began have no digest.
     update invocation i
        set claims = i.claims + 1,
@@ -115,7 +103,7 @@ begin
   -- json, not jsonb: keys of users' data keep their order.
   return json_build_object(
     'closed', false, 'signalled', appended -> 'signalled', 'tree', appended -> 'tree',
-    'claim', claim, 'overtaken', overtaken, 'claimed_before', claimed_before and not begun_ahead,
+    'claim', claim, 'overtaken', overtaken, 'claimed_before', claimed_before,
     'result', earlier_result, 'error', earlier_error, 'other_input', other_input,
     'snapshot', case when not overtaken then pinned_snapshot end, 'agent', agent_now,
     'budgeted', budgeted, 'prices_version', prices);

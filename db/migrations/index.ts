@@ -113,7 +113,6 @@ import { Migration202611300940FailingWebhooks } from './202611300940-failing-web
 import { Migration202611300941WorkflowNames } from './202611300941-workflow-names.ts';
 import { Migration202611301201SecondFactorSettings } from './202611301201-second-factor-settings.ts';
 import { Migration202611301202WaitingWorkerTokens } from './202611301202-waiting-worker-tokens.ts';
-import { Migration202611301615CallsAhead } from './202611301615-calls-ahead.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -227,7 +226,6 @@ export const migrations = [
   { name: '202611300941-workflow-names', class: Migration202611300941WorkflowNames },
   { name: '202611301201-second-factor-settings', class: Migration202611301201SecondFactorSettings },
   { name: '202611301202-waiting-worker-tokens', class: Migration202611301202WaitingWorkerTokens },
-  { name: '202611301615-calls-ahead', class: Migration202611301615CallsAhead },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -32,6 +32,8 @@ export interface AppendResult {
   signals: string[];
   /** The tree's counters, if this append passed one of their steps. */
   tree?: TreeCount | null;
+  /** The counter of the status that the row shows instead of the batch's. */
+  behind?: number | null;
 }
 
 export interface Ending {
@@ -105,12 +107,13 @@ const APPEND = new Prepared(`select append_run_events(${APPEND_ARGUMENTS}) as re
 async function append(em: EntityManager, runId: string, batch: EventBatch): Promise<AppendResult> {
   const { values, parentSignal } = appendArguments(runId, batch);
   const [row] = await APPEND.execute<{
-    result: { closed: boolean; signalled?: boolean; tree?: TreeCount | null };
+    result: { closed: boolean; signalled?: boolean; tree?: TreeCount | null; behind?: number | null };
   }>(em, values);
   return {
     closed: row?.result.closed ?? true,
     signals: row?.result.signalled && parentSignal !== null ? [parentSignal] : [],
     tree: row?.result.tree ?? null,
+    behind: row?.result.behind ?? null,
   };
 }
 

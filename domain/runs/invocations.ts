@@ -26,18 +26,12 @@ export interface CallOutcome {
 /**
  * Where an attempt stands among those of its call, by the clock of Temporal's server: when its activity was
  * scheduled, and which attempt of it it is. Of a short call, when its workflow task was started; it comes
- * before an ordinary one (-1), also if the task was replayed before (0). Of a call that its workflow task
- * begins ahead, when that was started (-2).
+ * before an ordinary one (-1), also if the task was replayed before (0).
  */
 export interface AttemptOrder {
   scheduledMs: number;
   attempt: number;
-  /** When the workflow task was started that has scheduled the activity and begun its call ahead. */
-  aheadMs?: number | undefined;
 }
-
-/** The attempt of a call that is begun ahead. */
-export const AHEAD = -2;
 
 export interface Begun {
   closed: boolean;
@@ -78,8 +72,7 @@ interface BegunRow extends Omit<Begun, 'signals' | 'agent_status' | 'agent_limit
 
 const BEGIN = new Prepared(
   `select begin_invocation(
-     ${APPEND_ARGUMENTS}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json, ?::bigint, ?::int, true,
-     ?::bigint
+     ${APPEND_ARGUMENTS}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json, ?::bigint, ?::int, true
    ) as result`,
 );
 
@@ -97,8 +90,7 @@ export async function beginInvocation(
 ): Promise<Begun> {
   const { values, parentSignal } = appendArguments(runId, batch);
   const { key, pin, task, visit, digest, order } = invocation;
-  const { scheduledMs, attempt, aheadMs = null } = order;
-  const more = [key, pin, task, visit, digest, outcomeRows(outcomes), scheduledMs, attempt, aheadMs];
+  const more = [key, pin, task, visit, digest, outcomeRows(outcomes), order.scheduledMs, order.attempt];
   const [row] = await BEGIN.execute<{ result: BegunRow }>(em, [...values, ...more]);
   if (!row || row.result.closed || row.result.conflict) {
     return {

@@ -213,6 +213,44 @@ testFault('a chain goes on with another worker when its own dies', async (scene)
   expect(await checkedEnd(scene, id, 1)).toBe('completed');
 });
 
+/** A run whose worker is killed within its first call, unknown to Temporal, and which is then suspended. */
+async function suspendedAsLost(scene: CallScene, id: string, worker: Program): Promise<void> {
+  await scene.calledTimes(1);
+  await worker.kill();
+  expect((await scene.builder.get(`/runs/${id}`)).body.status).toBe('running');
+  expect((await scene.builder.post(`/runs/${id}/suspend`)).status).toBe(200);
+  await scene.worker();
+  await becomes(scene, id, 'suspended');
+  await sleep(500);
+  expect(scene.keys).toHaveLength(1);
+  expect((await scene.builder.get(`/runs/${id}`)).body.status).toBe('suspended');
+}
+
+async function goesOn(scene: CallScene, id: string, release: () => void): Promise<void> {
+  release();
+  expect((await scene.builder.post(`/runs/${id}/resume`)).status).toBe(200);
+  expect(await checkedEnd(scene, id, 1)).toBe('completed');
+}
+
+testFault('a run that is suspended while its worker is lost says so, and goes on', async (scene) => {
+  const release = scene.hold();
+  const worker = await scene.worker();
+  const id = await startChain(scene);
+  await suspendedAsLost(scene, id, worker);
+  await goesOn(scene, id, release);
+});
+
+testFault('so does one that was resumed in the workflow task that is lost', async (scene) => {
+  const release = scene.hold();
+  const id = await startChain(scene);
+  expect((await scene.builder.post(`/runs/${id}/suspend`)).status).toBe(200);
+  const worker = await scene.worker();
+  await becomes(scene, id, 'suspended');
+  expect((await scene.builder.post(`/runs/${id}/resume`)).status).toBe(200);
+  await suspendedAsLost(scene, id, worker);
+  await goesOn(scene, id, release);
+});
+
 /** Passes connections on until they are cut. */
 async function startProxy(address: string) {
   const [host = '', port] = address.split(':');

@@ -199,7 +199,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   });
   const shortCalls = createShortCalls(temporal.taskQueue);
   const memory = workerMemory(app.env.WORKER_MEMORY_MIB);
-  const { activities, beginAhead } = createActivities({
+  const activities = createActivities({
     orm,
     calls: createActiveCalls({ orm, logger, endedCalls }),
     shortCalls,
@@ -236,7 +236,6 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
       namespace,
       taskQueue,
       activities,
-      beginAhead,
       workflowBundle,
       dataConverter,
       memory,

@@ -309,18 +309,10 @@ export class Execution {
   }
 
   /** Whether the task's call may be short: it is alone in this run, and nothing of it is under way. */
-  mayCallShortly(task: Task): boolean {
-    return this.#isAlone(task) && this.shortCalls.mayBegin(this.state.deadline);
-  }
-
-  /** Whether the task's call may be begun before Temporal has recorded that it is scheduled. */
-  mayBeginAhead(task: Task): boolean {
-    return this.#isAlone(task) && this.shortCalls.mayBeginAhead(this.state.deadline);
-  }
-
-  #isAlone({ env, frame }: Task): boolean {
-    const isUnderWay = frame.child ?? frame.remote ?? frame.awaited;
-    return env.strand === this.strand && this.#strands === 1 && !isUnderWay;
+  mayCallShortly({ env, frame }: Task): boolean {
+    if (env.strand !== this.strand || this.#strands !== 1 || frame.child || frame.remote || frame.awaited)
+      return false;
+    return this.shortCalls.mayBegin(this.state.deadline);
   }
 
   /** Call when the task continues after an ordinary activity or a timer. */

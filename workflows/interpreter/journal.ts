@@ -5,6 +5,7 @@
  * branches the definition forks (docs/adr/0018).
  */
 import { CancellationScope, condition } from '@temporalio/workflow';
+import type { Appended } from '../../contracts/activities.ts';
 import type {
   EventBatch,
   NewRunEvent,
@@ -59,7 +60,7 @@ export interface Status {
 }
 
 export interface JournalPort {
-  append(batch: EventBatch): Promise<{ closed: boolean }>;
+  append(batch: EventBatch): Promise<Appended>;
   /** The status that the run's row should show now; `asIf` adds a wait that its own activity begins. */
   status(asIf?: WaitingOn): Status;
   /** Called with each new status that is written to the row. */
@@ -247,12 +248,11 @@ export class Journal {
   }
 
   async #append(selection: Selection): Promise<void> {
-    const append = (batch: EventBatch): Promise<{ closed: boolean }> =>
+    const append = (batch: EventBatch): Promise<Appended> =>
       CancellationScope.nonCancellable(() => this.#port.append(batch));
-    const { closed } = await this.#send(
-      this.#take(selection, [], () => this.#projection()),
-      append,
-    );
+    const sent = this.#take(selection, [], () => this.#projection() ?? this.#shownBefore());
+    const { closed, behind } = await this.#send(sent, append);
+    if (behind !== undefined) this.#showAgain(sent.batch, behind);
     if (!closed) return;
     this.#closed = true;
     for (const lane of [this.#calls, this.#writes]) lane.refuseAll(new RunClosed());
@@ -303,6 +303,21 @@ export class Journal {
     this.#begins = asIf;
     this.#port.shown(status);
     return { counter: ++this.#state.counter, ...status };
+  }
+
+  /** With a command: a workflow task that was lost before it may have shown another status. */
+  #shownBefore(): EventBatch['projection'] {
+    if (this.#acks.length === this.#carriedAcks.size || this.#begins !== undefined) return null;
+    const status = this.#port.status();
+    if (this.#pending.freeCount > 0 || JSON.stringify(status) !== this.#shown) return null;
+    return { counter: this.#state.counter, ...status };
+  }
+
+  /** The row's status has a counter that this run has not given: of a workflow task that was lost. */
+  #showAgain({ projection }: EventBatch, counter: number): void {
+    if (projection?.counter !== this.#state.counter) return;
+    this.#state.counter = counter;
+    this.#shown = '';
   }
 
   /** The end determines what the row shows, so no other batch has to. */

@@ -272,9 +272,7 @@ function withTimeout<T>(
   if (definition.timeout === undefined) return body();
   task.frame.deadline ??= Date.now() + timeoutMs(execution, definition.timeout, at);
   const { deadline } = task.frame;
-  return execution.shortCalls.withDeadline(deadline, () =>
-    withTaskDeadline(task, deadline, async () => body()),
-  );
+  return execution.shortCalls.withDeadline(() => withTaskDeadline(task, deadline, async () => body()));
 }
 
 /** As `withDeadline`, with the fault of the task. */

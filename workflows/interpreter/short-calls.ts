@@ -11,8 +11,6 @@ import { clockRecorded, hasReadClock, mayReadStart } from './clock.ts';
  * workflow tasks.
  */
 const MAX_UNRECORDED_MS = 250;
-/** A deadline that is so far away does not end a call that is begun ahead: a worker would have to be lost. */
-const FAR_MS = 60_000;
 /** The timeout of the workflow has to be so far away: its timer cannot end a short call. */
 const DEADLINE_MARGIN_MS = 10_000;
 
@@ -31,8 +29,8 @@ export class ShortCalls {
   #tookMs = 0;
   /** The last workflow task with a short call; `historyLength` tells tasks apart. */
   #task: { historyLength: number; startedMs: number } | null = null;
-  /** Of tasks and attempts that are under way; -Infinity: it depends on the clock in another way. */
-  #deadlines: number[] = [];
+  /** Timeouts of tasks and attempts that are under way. */
+  #deadlines = 0;
 
   constructor({ rules, definition, agents }: ShortCallsOf) {
     this.#rules = rules !== undefined && !mayReadStart(definition) ? rules : undefined;
@@ -41,19 +39,11 @@ export class ShortCalls {
 
   /** Whether the next call may be short; its timeout and agent are still to be checked. */
   mayBegin(workflowDeadline: number | undefined): boolean {
-    if (this.#rules === undefined || this.#deadlines.length > 0 || hasReadClock()) return false;
+    if (this.#rules === undefined || this.#deadlines > 0 || hasReadClock()) return false;
     if (!this.usesClock) return this.#tookMs < MAX_UNRECORDED_MS;
     const now = Date.now();
     if (workflowDeadline !== undefined && workflowDeadline - now < DEADLINE_MARGIN_MS) return false;
     return this.#since === null || now - this.#since < MAX_UNRECORDED_MS;
-  }
-
-  /** Whether the next call may be begun ahead; its agent is still to be checked. */
-  mayBeginAhead(workflowDeadline = Infinity): boolean {
-    if (this.#rules === undefined || this.usesClock || hasReadClock()) return false;
-    // All results on the way to the call are recorded.
-    if (this.#since !== null) return false;
-    return Math.min(workflowDeadline, ...this.#deadlines) - Date.now() > FAR_MS;
   }
 
   fits(timeoutMs: number): boolean {
@@ -107,16 +97,15 @@ export class ShortCalls {
 
   /** As `withDeadline`, for attempts that are repeated for a limited time. */
   async withinLimit<T>(run: () => Promise<T>): Promise<T> {
-    return this.usesClock ? run() : this.withDeadline(-Infinity, run);
+    return this.usesClock ? run() : this.withDeadline(run);
   }
 
-  /** `deadline`: in milliseconds since the epoch. */
-  async withDeadline<T>(deadline: number, run: () => Promise<T>): Promise<T> {
-    this.#deadlines.push(deadline);
+  async withDeadline<T>(run: () => Promise<T>): Promise<T> {
+    this.#deadlines++;
     try {
       return await run();
     } finally {
-      this.#deadlines.splice(this.#deadlines.indexOf(deadline), 1);
+      this.#deadlines--;
     }
   }
 }

@@ -21,7 +21,7 @@ beforeAll(async () => {
   app = await startTestApp();
   owner = (await app.user('builder')).id;
   const { env, orm, logger, files } = app.app.deps;
-  const { activities } = createActivities({
+  const activities = createActivities({
     orm,
     logger: Object.assign(Object.create(logger), {
       error: ({ step }: { step: string }) => void failed.push(step),

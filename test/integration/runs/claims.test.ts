@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { createOrm, type Orm } from '../../../db/orm.ts';
 import { unclaim } from '../../../domain/registry/agent-turns.ts';
 import {
-  AHEAD,
   beginInvocation,
   failInvocation,
   finishInvocation,
@@ -140,43 +139,6 @@ test('of two that made a short call, the later one goes on, and the other gets a
   expect(await keep('a', 2, 2, true)).toBe(true);
   expect(await keep('a', 1, 1, true)).toBe(false);
   expect(await stored('a')).toEqual({ output: 2 });
-});
-
-describe('a call that its workflow task has begun ahead', () => {
-  const ahead = (startedMs = T): AttemptOrder => ({ scheduledMs: startedMs, attempt: AHEAD });
-  const ofTask = (aheadMs: number, attempt = 1): AttemptOrder => ({
-    ...ordinary(attempt, T + 5),
-    aheadMs,
-  });
-
-  test('is begun by the first attempt of its activity, wherever that is', async () => {
-    expect(await begin('a', ahead())).toMatchObject({ claim: 1, claimed_before: false });
-    expect(await begin('a', ofTask(T))).toMatchObject({ claim: 2, claimed_before: false });
-    expect(await begin('a', ofTask(T, 2))).toMatchObject({ claim: 3, claimed_before: true });
-    // Who began it ahead and took it over stores nothing any more.
-    expect(await finishInvocation(orm.em.fork(), run, 'a', { output: 1 }, undefined, 1)).toBe(false);
-  });
-
-  test('is repeated by further attempts, and by activities of other workflow tasks', async () => {
-    for (const [key, order] of [
-      ['a', ofTask(T, 2)],
-      ['b', ofTask(T - 1)],
-      ['c', ordinary(1, T + 5)],
-      ['d', ahead(T + 1)],
-    ] as const) {
-      await begin(key, ahead());
-      expect([key, await begin(key, order)]).toMatchObject([key, { claim: 2, claimed_before: true }]);
-    }
-    await begin('e', short(T));
-    await begin('e', ahead(T + 1));
-    expect(await begin('e', ofTask(T + 1))).toMatchObject({ claim: 3, claimed_before: true });
-  });
-
-  test('has an outcome only if the call was made', async () => {
-    await begin('a', ahead());
-    await finishInvocation(orm.em.fork(), run, 'a', { output: 1 }, undefined, 1);
-    expect(await begin('a', ofTask(T))).toMatchObject({ claimed_before: true, result: { output: 1 } });
-  });
 });
 
 test('an activity is not refused for ever after the clock of the server was set back', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createActivities, type ActivityDeps, type CreatedActivities } from '../../../activities/index.ts';
+import { createActivities, type ActivityDeps } from '../../../activities/index.ts';
 import { createShortCalls } from '../../../activities/short-calls.ts';
 import { createAnswerMemory } from '../../../adapters/egress/answer-memory.ts';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
@@ -16,7 +16,7 @@ import { until } from '../../support/platform.ts';
 let app: TestApp;
 let server: TestServer;
 let builder: Client;
-let activities: CreatedActivities['activities'];
+let activities: ReturnType<typeof createActivities>;
 const answers: (() => void)[] = [];
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ beforeAll(async () => {
   builder = await app.as('builder');
   const { env, orm, logger, files } = app.app.deps;
   // No signal, schedule or delivery belongs to this call.
-  ({ activities } = createActivities({
+  activities = createActivities({
     calls: { watch: () => ({ signal: new AbortController().signal, close: () => undefined }) },
     orm,
     logger,
@@ -41,7 +41,7 @@ beforeAll(async () => {
     secret: async () => null,
     deliveries: { kinds: {}, sender: { send: async () => ({ refusal: 'none' }) } },
     notifications: {},
-  } as unknown as ActivityDeps));
+  } as unknown as ActivityDeps);
 });
 afterAll(async () => {
   await server.close();

@@ -88,48 +88,12 @@ describe('a call may be short', () => {
 
   test('not within a timeout, nor shortly before that of the workflow', async () => {
     const calls = lane();
-    const within = calls.withDeadline(Infinity, async () => calls.mayBegin(undefined));
+    const within = calls.withDeadline(async () => calls.mayBegin(undefined));
     expect(await within).toBe(false);
-    await expect(calls.withDeadline(Infinity, () => Promise.reject(new Error('late')))).rejects.toThrow(
-      'late',
-    );
+    await expect(calls.withDeadline(() => Promise.reject(new Error('late')))).rejects.toThrow('late');
     expect(calls.mayBegin(undefined)).toBe(true);
     expect(calls.mayBegin(Date.now() + 10_000)).toBe(true);
     expect(calls.mayBegin(Date.now() + 9_999)).toBe(false);
-  });
-});
-
-describe('a call may be begun ahead', () => {
-  const ordinary = (more = {}) => lane({ rules: { version: 3, hand_over_ms: 500 }, ...more });
-
-  test('only in a run that was started with the rules, of the version without a clock', () => {
-    expect(ordinary().mayBeginAhead()).toBe(true);
-    for (const rules of [undefined, { version: 1, timeout_ms: 5_000 }, { version: 2, hand_over_ms: 500 }])
-      expect(ordinary({ rules }).mayBeginAhead()).toBe(false);
-  });
-
-  test('not after the run has read the time, nor after a short call, until a point is recorded', () => {
-    const calls = ordinary();
-    readClock();
-    expect(calls.mayBeginAhead()).toBe(false);
-    calls.recorded();
-    expect(calls.mayBeginAhead()).toBe(true);
-    calls.began();
-    expect(calls.mayBeginAhead()).toBe(false);
-    calls.recorded();
-    expect(calls.mayBeginAhead()).toBe(true);
-  });
-
-  test('if all deadlines are more than a minute away', async () => {
-    const calls = ordinary();
-    const far = Date.now() + 60_001;
-    expect([calls.mayBeginAhead(far), calls.mayBeginAhead(far - 1)]).toEqual([true, false]);
-    const within = (deadline: number) => calls.withDeadline(deadline, async () => calls.mayBeginAhead(far));
-    expect(await within(far)).toBe(true);
-    expect(await within(far - 1)).toBe(false);
-    expect(await calls.withDeadline(far - 1, () => within(far))).toBe(false);
-    expect(await calls.withinLimit(async () => calls.mayBeginAhead())).toBe(false);
-    expect(calls.mayBeginAhead()).toBe(true);
   });
 });
 

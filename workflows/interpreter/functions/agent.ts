@@ -2,12 +2,7 @@
  * `call: agent` (docs/interface.md#call-agent): one activity for each invocation; an agent of type
  * `workflow` is a child run, one of kind `docker` a process.
  */
-import type {
-  CreateChildRunInput,
-  InvokeAgentInput,
-  Invoked,
-  RemoteReply,
-} from '../../../contracts/activities.ts';
+import type { CreateChildRunInput, Invoked, RemoteReply } from '../../../contracts/activities.ts';
 import { MAX_SESSION_ID } from '../../../contracts/tool-loop.ts';
 import type { AgentArguments } from '../../../language/definition/model.ts';
 import { describeViolations, violations } from '../../../language/schema/validate-json.ts';
@@ -20,7 +15,6 @@ import { awaitingOutcome } from './await-outcome.ts';
 import { newChild, runChild } from './child.ts';
 import { invocationKey } from '../../../contracts/invocation-key.ts';
 import { answerRemote, WITHDRAWN } from './answer-remote.ts';
-import { beginningAhead } from './begin-ahead.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 import { runToolLoop } from './tool-loop.ts';
 import { chatFrame, type AgentRequest } from './chat.ts';
@@ -50,14 +44,9 @@ async function callRequest(execution: Execution, request: AgentRequest, task: Ta
   const { timeout_ms: timeoutMs } = request;
   const summary = `${task.name}: agent`;
   const make = (more: { round?: number; reply?: RemoteReply } = {}): Promise<Invoked> =>
-    invoke(execution, task, { input: { ...request, ...more } }, (batch) => {
-      const given: InvokeAgentInput = { ...request, ...more, batch };
-      const isKnown = more.round === undefined && execution.shortCalls.knows(request.agent, request.version);
-      const input = isKnown
-        ? beginningAhead(execution, task, given, (begun) => ({ activity: 'invokeAgent', input: begun }))
-        : given;
-      return calling(timeoutMs, summary).invokeAgent(input);
-    });
+    invoke(execution, task, { input: { ...request, ...more } }, (batch) =>
+      calling(timeoutMs, summary).invokeAgent({ ...request, ...more, batch }),
+    );
   const withdraw = async (given: Record<string, unknown>): Promise<void> => {
     const more = { round: WITHDRAWN, withdraw: given };
     await invoke(execution, task, { input: { ...request, ...more }, call: false }, (batch) =>

@@ -9,7 +9,6 @@ import type { Execution, Outcome, Task } from '../execution.ts';
 import { calling } from '../activities.ts';
 import { pointer } from '../pointer.ts';
 import { bounded } from '../size.ts';
-import { beginningAhead } from './begin-ahead.ts';
 import { endpointIn, policyIn, uriIsText } from './endpoint.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 
@@ -148,11 +147,9 @@ export function callLimitMs({ frame }: Task, ownMs?: number): number {
 }
 
 export async function call(execution: Execution, request: Request, task: Task): Promise<Outcome> {
-  const result = await invoke(execution, task, { input: request }, (batch) => {
-    const given: CallHttpInput = { ...request, batch };
-    const input = beginningAhead(execution, task, given, (begun) => ({ activity: 'callHttp', input: begun }));
-    return calling(request.timeout_ms, `${task.name}: ${request.function}`).callHttp(input);
-  });
+  const result = await invoke(execution, task, { input: request }, (batch) =>
+    calling(request.timeout_ms, `${task.name}: ${request.function}`).callHttp({ ...request, batch }),
+  );
   return outcomeOf(execution, task, result);
 }
 

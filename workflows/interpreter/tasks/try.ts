@@ -71,7 +71,7 @@ async function attemptOnce(
   if (limit === undefined) return duration === undefined ? run() : execution.shortCalls.withinLimit(run);
   frame.deadline ??= Date.now() + toMs(limit, at);
   const { deadline } = frame;
-  return execution.shortCalls.withDeadline(deadline, () =>
+  return execution.shortCalls.withDeadline(() =>
     withDeadline(deadline, run, () =>
       fault('timeout', `${task.name}: the attempt did not finish in time`, task.ref),
     ),
