@@ -52,7 +52,10 @@ test('a workflow runs every second, until it is paused, and again when it is res
   const state = await schedule(id);
   expect(state).toMatchObject({ kind: 'every', every_seconds: 1, state: 'active', overlap: 'skip' });
   expect(state.next).toHaveLength(10);
-  expect(state.last[0]).toMatchObject({ cause: 'time', outcome: 'started', detail: null });
+  // Beside a run of more than a second, a time is skipped.
+  expect(state.last).toContainEqual(
+    expect.objectContaining({ cause: 'time', outcome: 'started', detail: null }),
+  );
 
   const paused = await change(id, { paused: true, note: 'Month end.' });
   expect(paused.body).toMatchObject({ state: 'paused', paused_by: owner.id, note: 'Month end.', next: [] });

@@ -59,7 +59,7 @@ if ('program' in found && noChromium === undefined) {
       () => listens(port),
       (isThere) => isThere,
     );
-  }, 120_000);
+  });
   afterAll(async () => {
     await browser.close();
     ui.kill();

@@ -158,7 +158,7 @@ test('each time of a schedule has one run, though the worker was killed twice', 
   );
   expect(overlaps).toEqual([]);
   for (const id of Object.values(schedules)) await builder.delete(`/workflows/${id}`);
-}, 120_000);
+});
 
 test('a batch of events that is being written does not keep a run from its next execution', async () => {
   const client = createTemporalClient(platform.temporal);
@@ -197,7 +197,7 @@ test('a batch of events that is being written does not keep a run from its next 
   } finally {
     await client.connection.close();
   }
-}, 120_000);
+});
 
 async function expectOneVisitForEachItem(runId: string): Promise<void> {
   const log = await readLog(builder, runId);

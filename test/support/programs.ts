@@ -37,6 +37,7 @@ export async function startProgram(
   },
   more: Record<string, string> = {},
 ): Promise<Program> {
+  await bundleOncePerRun();
   const port = kind === 'api' ? await ownPort() : 0;
   const url = `http://127.0.0.1:${port}`;
   const { env, temporal, databaseUrl } = platform;
@@ -52,6 +53,8 @@ export async function startProgram(
     TEMPORAL_ADDRESS: temporal.address,
     TEMPORAL_NAMESPACE: temporal.namespace,
     TEMPORAL_TASK_QUEUE: temporal.taskQueue,
+    // With workflow code bundled.
+    DATA_DIR: runFolder(),
     LOG_LEVEL: 'warn',
     // Not ready while nobody can log in.
     ...(kind === 'api' ? { PORT: String(port), ADMIN_PASSWORD: 'the first password' } : {}),

@@ -324,7 +324,7 @@ test('cancelling the run reaches the worker with its heartbeat, and its output c
 });
 
 test('a job that nobody completes times out; a catch goes on, and the worker is told', async () => {
-  const agent = await edgeAgent({ timeout: { milliseconds: 700 } });
+  const agent = await edgeAgent({ timeout: { seconds: 10 } });
   const worker = await workerFor(agent);
   const definition = {
     do: [

@@ -88,7 +88,7 @@ test('a job is asked for until it has ended, with the pauses that the service wa
 test('a service that wants no pause gets the usual ones', async () => {
   const headers = { 'retry-after': '0' };
   states['eager'] = [{ status: 202, headers, body: { status: 'running' } }];
-  const agent = await longAgent('eager', { mode: 'poll', interval: undefined }, { timeout: 1_500 });
+  const agent = await longAgent('eager', { mode: 'poll', interval: undefined }, { timeout: 2_400 });
   expect((await endOf(builder, await call(agent)))['error']).toMatchObject({ status: 408 });
   expect(seen('GET', '/state/eager')).toHaveLength(1);
 });
@@ -129,7 +129,7 @@ test('cancelling the run, and a timeout, cancel the job at the service', async (
   await until(async () => seen('DELETE', '/state/left').length, Boolean);
   const cancel = { method: 'POST', path: 'cancel' };
   const long = { mode: 'poll', cancel, status_url: '"/state/late?v=1"' };
-  const late = await call(await longAgent('late', long, { timeout: 300 }));
+  const late = await call(await longAgent('late', long, { timeout: 5_000 }));
   expect((await endOf(builder, late))['error']).toMatchObject({ status: 408 });
   expect(seen('POST', '/state/late/cancel?v=1')).toHaveLength(1);
 });
@@ -215,7 +215,7 @@ test('a callback whose rules take long is refused soon, and the call goes on wai
 });
 
 test('after a timeout, a cancellation or a refused start the address is void', async () => {
-  const late = await call(await longAgent('void', { mode: 'callback', cancel: true }, { timeout: 400 }));
+  const late = await call(await longAgent('void', { mode: 'callback', cancel: true }, { timeout: 5_000 }));
   const url = await callbackOf('void');
   expect((await endOf(builder, late))['error']).toMatchObject({ status: 408 });
   expect(await post(url, { output: { n: 1 } })).toMatchObject({

@@ -242,7 +242,7 @@ describe('a human task', () => {
   test.concurrent(
     'keeps a decision made during a suspension until the resume, even past the expiry',
     async () => {
-      const run = await start(human({ expires: { seconds: 10 } }));
+      const run = await start(human({ expires: { seconds: 30 } }));
       const task = await taskOf(run);
       await builder.post(`/runs/${run['id']}/suspend`);
       await until(
@@ -387,8 +387,8 @@ describe('the times of a human task', () => {
 
   test('hold while no worker runs: a late decision is refused, one in time wins', async () => {
     const [late, inTime] = await Promise.all([
-      start(human({ expires: 'PT8S', on_expiry: { decision: 'reject' } })),
-      start(human({ expires: 'PT8S' })),
+      start(human({ expires: 'PT30S', on_expiry: { decision: 'reject' } })),
+      start(human({ expires: 'PT30S' })),
     ]);
     const [lateTask, task] = await Promise.all([taskOf(late), taskOf(inTime)]);
     await platform.stopWorker();

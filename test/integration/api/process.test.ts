@@ -170,4 +170,4 @@ test('a role that needs a second factor after a restart is limited in what was t
   );
   await client.end();
   expect(rows).toEqual([{ roles: ['admin'], ends: true }]);
-}, 90_000);
+});

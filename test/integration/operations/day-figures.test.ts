@@ -102,7 +102,7 @@ test('a claim counts on its own day, once, whether or not the task is decided', 
     Object.fromEntries((await read(1)).humans.map(({ what, counts: times }) => [what, times.at(-1)]));
   await act(task, 'claim');
   expect(await counts()).toEqual({ claim: 1 });
-  await rows(`update hitl_task set first_claimed_at = created_at + interval '2 minutes' where id = ?`, [
+  await rows(`update hitl_task set created_at = first_claimed_at - interval '2 minutes' where id = ?`, [
     task,
   ]);
   await act(task, 'release');

@@ -15,6 +15,8 @@ const run: RunSql = (sql) => app.orm.em.fork().execute(sql);
 
 beforeAll(async () => {
   app = await startTestApp();
+  // The database may have been made before midnight of a month.
+  await makeLogPartitions(run);
 });
 afterAll(() => app.close());
 
