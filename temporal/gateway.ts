@@ -38,9 +38,12 @@ export interface GatewayOptions {
   shortCallMs?: number;
   /** The task queue of processes that need a container engine. Default: the run's own. */
   processQueue?: string | undefined;
+  /** How long a call to Temporal may take. Default: `CALL_TIMEOUT_MS`. */
+  callTimeoutMs?: number;
 }
 
-const CALL_TIMEOUT_MS = 5_000;
+/** How long a call may take, unless told otherwise. */
+export const CALL_TIMEOUT_MS = 5_000;
 /** A call that ends by its deadline says why. */
 const OVERDUE_MS = 500;
 
@@ -63,10 +66,10 @@ export function gatewayOf(
 }
 
 export function createGateway(options: GatewayOptions): TemporalGateway {
-  const { client, taskQueue = TASK_QUEUE } = options;
+  const { client, taskQueue = TASK_QUEUE, callTimeoutMs = CALL_TIMEOUT_MS } = options;
   /** The search attributes that the server has, as far as is known; old servers report no problems. */
   const has = { runAttributes: true, reportedProblems: true };
-  const call = <T>(run: () => Promise<T>): Promise<T> => callServer(client, run);
+  const call = <T>(run: () => Promise<T>): Promise<T> => callServer(client, callTimeoutMs, run);
   const handle = (runId: string) => client.workflow.getHandle(runWorkflowId(runId));
 
   return {
@@ -125,7 +128,7 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
 
 /** The check is a workflow of its own, because only workers reach the engine. */
 async function checkContainer(
-  { client, taskQueue = TASK_QUEUE, processQueue }: GatewayOptions,
+  { client, taskQueue = TASK_QUEUE, processQueue, callTimeoutMs = CALL_TIMEOUT_MS }: GatewayOptions,
   agent: CheckContainerInput,
   timeoutMs: number,
 ): Promise<CheckedContainer | null> {
@@ -135,7 +138,7 @@ async function checkContainer(
     ...(processQueue === undefined ? {} : { process_queue: processQueue }),
   };
   try {
-    return await client.connection.withDeadline(Date.now() + timeoutMs + CALL_TIMEOUT_MS, () =>
+    return await client.connection.withDeadline(Date.now() + timeoutMs + callTimeoutMs, () =>
       client.workflow.execute<(given: CheckContainerArgs) => Promise<CheckedContainer>>(
         CHECK_CONTAINER_WORKFLOW,
         {
@@ -154,10 +157,10 @@ async function checkContainer(
 }
 
 /** One call with a time limit. Throws TemporalUnavailable if it may be repeated. */
-async function callServer<T>(client: Client, run: () => Promise<T>): Promise<T> {
+async function callServer<T>(client: Client, timeoutMs: number, run: () => Promise<T>): Promise<T> {
   try {
-    const call = client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, run);
-    return await inTime(call, CALL_TIMEOUT_MS + OVERDUE_MS);
+    const call = client.connection.withDeadline(Date.now() + timeoutMs, run);
+    return await inTime(call, timeoutMs + OVERDUE_MS);
   } catch (error) {
     throw isUnavailable(error) ? new TemporalUnavailable(String(error), { cause: error }) : error;
   }

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 
+import { CALL_TIMEOUT_MS } from '../../temporal/gateway.ts';
 import { allowedMs } from '../support/machine.ts';
 import { startRun, startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
 import { createTestDatabase, testTemporal } from '../support/servers.ts';
@@ -23,7 +24,8 @@ beforeAll(async () => {
   const [database, temporal] = await Promise.all([createTestDatabase(), testTemporal()]);
   tampered = await startTamperedTemporal(temporal.address);
   const servers = { database, temporal: { ...temporal, address: tampered.address } };
-  platform = await startTestPlatform({ servers });
+  // Within the product's own limit a start is answered that Temporal does not serve.
+  platform = await startTestPlatform({ servers, temporalCallMs: CALL_TIMEOUT_MS });
 });
 afterEach(() => {
   tampered.answer = null;

@@ -6,6 +6,7 @@ import { migrate } from '../../db/migrate.ts';
 import { signal } from '../../dev/os-process.ts';
 import { startPostgres } from '../../dev/postgres.ts';
 import { startTemporal } from '../../dev/temporal.ts';
+import { CALL_TIMEOUT_MS } from '../../temporal/gateway.ts';
 import { buildConsole, consoleFolder } from './chromium.ts';
 import { startTestPlatform, type PlatformOptions, type TestPlatform } from './platform.ts';
 import { runFolderVariable } from './run-folder.ts';
@@ -50,6 +51,7 @@ export async function startOwnPlatform(options?: OwnOptions): Promise<TestPlatfo
     ...(options ? platformOptions : { consoleFolder }),
     // As in production: responses are checked, but not field by field.
     strictResponses: false,
+    temporalCallMs: CALL_TIMEOUT_MS,
     servers: {
       database: { url: postgres.url, drop: async () => {} },
       temporal: { address: temporal.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' },

@@ -116,6 +116,8 @@ export interface PlatformOptions extends Pick<
   log?: (line: string) => void;
   /** Overrides the standard retry, because tests cannot wait for hours. */
   deliveryRetry?: Partial<RetryPolicy>;
+  /** How long a call to Temporal may take. Default: longer than any takes on a busy machine. */
+  temporalCallMs?: number;
 }
 
 /** The source of events of runs. */
@@ -150,6 +152,8 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     client,
     taskQueue: temporal.taskQueue,
     baseUrl: TEST_BASE_URL,
+    // No reconciler repeats a start or a signal that took too long: the run would stay pending.
+    callTimeoutMs: options.temporalCallMs ?? 60_000,
     ...(maxRunEvents === undefined ? {} : { maxRunEvents: Number(maxRunEvents) }),
     processQueue: options.env?.['SANDBOX_TASK_QUEUE'],
     shortCallMs: Number(options.env?.['RUN_SHORT_CALL_MS'] ?? process.env['TEST_SHORT_CALL_MS'] ?? 500),

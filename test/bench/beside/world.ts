@@ -13,6 +13,7 @@ import { migrate } from '../../../db/migrate.ts';
 import { startPostgres } from '../../../dev/postgres.ts';
 import { startTemporal } from '../../../dev/temporal.ts';
 import { createTemporalClient } from '../../../temporal/client.ts';
+import { CALL_TIMEOUT_MS } from '../../../temporal/gateway.ts';
 import { agentTask, humanTask } from '../../support/definitions.ts';
 import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 import { runFolderVariable } from '../../support/run-folder.ts';
@@ -74,6 +75,7 @@ export async function startWorld(): Promise<World> {
   const platform = await startTestPlatform({
     // As in production.
     strictResponses: false,
+    temporalCallMs: CALL_TIMEOUT_MS,
     keepsCallers: true,
     servers: {
       database: { url: postgres.url, drop: async () => {} },
