@@ -24,13 +24,11 @@ export async function meet<A, B>(
     await until(
       () => waiting(app),
       (count) => count >= 1,
-      10_000,
     );
     const other = second();
     await until(
       () => waiting(app),
       (count) => count >= 2,
-      10_000,
     );
     await em.rollback();
     return [await one, await other];
