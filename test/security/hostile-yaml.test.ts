@@ -8,6 +8,8 @@ import { threadClock } from '../support/machine.ts';
 
 const KIB = 1024;
 const SIZE = 240 * KIB;
+/** The worst of these takes a third of it; an earlier reader took 1.6 s for closing brackets. */
+const MOST_MS = 1_000;
 const HOSTILE: [string, string][] = [
   ['reserved', `a: [${'@,'.repeat(SIZE / 2)}`],
   ['closing', `a: ${']'.repeat(SIZE)}`],
@@ -47,7 +49,7 @@ test.each(HOSTILE)('a viewer validates a definition with %s', async (name) => {
     longest = Math.max(longest, spent());
   }
   expect((await reply).body.problems).toMatchObject([{ code: 'resource_refused' }]);
-  expect(longest).toBeLessThan(500);
+  expect(longest).toBeLessThan(MOST_MS);
 });
 
 test.each(HOSTILE)('a worker reads an OpenAPI document with %s', async (_name, text) => {
@@ -55,5 +57,5 @@ test.each(HOSTILE)('a worker reads an OpenAPI document with %s', async (_name, t
   const spent = threadClock();
   const get = async (url: string) => ({ url, status: 200, headers: {}, bytes: Buffer.from(text) });
   await expect(source.load('https://evil.test/', get as never)).rejects.toThrow();
-  expect(spent()).toBeLessThan(500);
+  expect(spent()).toBeLessThan(MOST_MS);
 });
