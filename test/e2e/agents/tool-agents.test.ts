@@ -315,12 +315,12 @@ test('the time for which a person is asked about a budget does not count', async
   );
   const run = await ask([{ agent: 'look-up' }], {
     agent: { budget: { max_invocations: 0, on_exceed: 'ask' } },
-    with: { timeout: { seconds: 6 } },
+    with: { timeout: { seconds: 20 } },
   });
   const task = await humanTaskOf(run);
   await until(
     async () => Date.now() - Date.parse(task['created_at']),
-    (age) => age > 7_000,
+    (age) => age > 21_000,
   );
   await decide(run, { decision: 'raise_once', payload: { amount: 5 } });
   expect(await endOf(builder, run)).toMatchObject({ status: 'completed', output: { text: 'in time' } });
