@@ -146,7 +146,7 @@ function isModule(path: string): boolean {
 
 async function end(daemon: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   const ended = new Promise<void>((resolve) => daemon.once('exit', () => resolve()));
-  if (daemon.exitCode !== null) return;
+  if (daemon.exitCode !== null || daemon.signalCode !== null) return;
   daemon.kill(signal);
   await ended;
 }

@@ -82,6 +82,8 @@ export async function startProgram(
     },
     async stop() {
       if (child === null) return null;
+      const ended = child.exitCode ?? child.signalCode;
+      if (ended !== null) return ended;
       const gone = new Promise<number | NodeJS.Signals | null>((resolve) =>
         child?.once('exit', (code, signal) => resolve(code ?? signal)),
       );
