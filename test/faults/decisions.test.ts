@@ -18,6 +18,8 @@ import { allowedMs } from '../support/machine.ts';
 const RUNS = 6;
 /** On an idle machine; 60 s are promised. */
 const BACK_MS = 15_000;
+/** After a kill everything has to come back first, which takes minutes on a busy machine. */
+const PATIENCE_MS = 240_000;
 
 let folder: UpFolder;
 let up: Up;
@@ -58,7 +60,7 @@ async function persistently(call: () => Promise<Reply>): Promise<Reply> {
     expect(answer.status).toBeLessThan(500);
     expect(answer.status).not.toBe(429);
     return answer;
-  });
+  }, PATIENCE_MS);
 }
 
 test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, Temporal'])(
@@ -131,7 +133,7 @@ test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, 
         const { body } = await persistently(() => client.get(`/runs/${id}`));
         expect(body.status).toBe('completed');
         return body;
-      });
+      }, PATIENCE_MS);
       expect(run.output).toEqual({ decided: true });
       const seqs = run.logs.map((entry: { seq: number }) => entry.seq);
       expect(seqs).toEqual(seqs.map((_seq: number, n: number) => n + 1));
@@ -148,7 +150,7 @@ test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, 
       expect([...published.keys()].filter((key) => key.startsWith(id))).toHaveLength(1);
     }
     expect(Date.now() - killedAt).toBeLessThan(allowedMs(BACK_MS));
-    await eventually(admin);
+    await eventually(admin, PATIENCE_MS);
   },
 );
 
@@ -187,7 +189,7 @@ test('kill -9 of api and worker while events arrive loses and repeats none of th
   for (let n = 0; n < 40; n++) {
     // One that was killed before has to be back.
     for (const role of KILLED[n] ?? [])
-      await eventually(async () => process.kill(folder.pidOf(role), 'SIGKILL'));
+      await eventually(async () => process.kill(folder.pidOf(role), 'SIGKILL'), PATIENCE_MS);
     const event = { specversion: '1.0', id: String(n), source: 'clock', type: 'tick', data: n };
     const headers = { 'content-type': 'application/cloudevents+json' };
     // Sent again until it is answered, so often twice.
@@ -199,5 +201,5 @@ test('kill -9 of api and worker while events arrive loses and repeats none of th
     const { body: started } = await client.get(`/runs?workflow_id=${starts.body.id}&limit=200`);
     const numbers = started.map(({ output }: { output: { n: number } | null }) => output?.n);
     expect(numbers.toSorted((a: number, b: number) => a - b)).toEqual(inOrder);
-  });
+  }, PATIENCE_MS);
 });
