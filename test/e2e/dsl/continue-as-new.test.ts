@@ -62,13 +62,16 @@ async function executionBegan(runId: string): Promise<number> {
   return (await temporal.workflow.getHandle(runWorkflowId(runId)).describe()).startTime.getTime();
 }
 
-/** Shakes the run when half of a task's time is over. @returns when its next execution began. */
-async function shakeInHalf(runId: string, task: string, seconds: number): Promise<number> {
+/** More than the 10 s after which Temporal gives a lost workflow task to the next poll. */
+const UNDER_WAY_MS = 13_000;
+
+/** Shakes the run when a task has been under way for a while. @returns when its next execution began. */
+async function shakeUnderWay(runId: string, task: string): Promise<number> {
   await until(
     () => read(runId),
     ({ waiting_on }) => waiting_on[0]?.task.endsWith(task),
   );
-  await sleep((seconds * 1_000) / 2);
+  await sleep(UNDER_WAY_MS);
   await shake(runId);
   return executionBegan(runId);
 }
@@ -225,8 +228,7 @@ describe('continue-as-new', () => {
   });
 
   test.concurrent('keeps the deadlines of a wait and of the timeout around it', async () => {
-    // Half of each is more than the 10 s after which Temporal gives a lost workflow task to the next poll.
-    const [waits, limit] = [26, 24];
+    const [waits, limit] = [60, 58];
     const paused = startRun(client, {
       do: [{ list: { do: [{ pause: { wait: { seconds: waits } } }], timeout: { after: { minutes: 5 } } } }],
     });
@@ -242,7 +244,7 @@ describe('continue-as-new', () => {
     });
     const shaken = async (started: Promise<RunRecord>, task: string, seconds: number) => {
       const { id } = await started;
-      const shakenAt = await shakeInHalf(id, `/${task}`, seconds);
+      const shakenAt = await shakeUnderWay(id, `/${task}`);
       const run = await ends(id);
       const done = run['tasks'].find(({ name }: RunRecord) => name === task);
       const startedAt = Date.parse(done['started_at']);
