@@ -196,12 +196,16 @@ test('one trace leads from a request to the calls of agents, also over a killed 
 
     const ofRun = (span: ReceivedSpan): boolean => span.attributes['cadenza.run.id'] === id;
     const named = (name: string): ReceivedSpan[] => receiver.spans.filter((span) => span.name === name);
+    const ofCaller = () => named('POST /workflows/{id}/run').filter(({ trace }) => trace === CALLER.trace);
+    const ofDecider = () =>
+      named('POST /hitl/tasks/{id}/decision').filter(({ trace }) => trace === DECIDER.trace);
+    // Of the worker and of the API, which export their spans by themselves.
     await until(
-      async () => named('run traced').length,
-      (count) => count > 0,
+      async () => [named('run traced'), ofCaller(), ofDecider()].map(({ length }) => length),
+      (counts) => counts.every((count) => count > 0),
     );
     const [run] = named('run traced');
-    const [request] = named('POST /workflows/{id}/run').filter(({ trace }) => trace === CALLER.trace);
+    const [request] = ofCaller();
     expect(request).toMatchObject({
       parent: CALLER.id,
       kind: 2,
@@ -271,7 +275,7 @@ test('one trace leads from a request to the calls of agents, also over a killed 
     expect(named('run part')[0]).toMatchObject({ trace: CALLER.trace, parent: below?.id });
 
     // A decision is in the trace of the person, and both are linked.
-    const [person] = named('POST /hitl/tasks/{id}/decision').filter(({ trace }) => trace === DECIDER.trace);
+    const [person] = ofDecider();
     const [asked] = named('human ask').filter(ofRun);
     expect(asked?.links).toEqual([{ trace: DECIDER.trace, id: person?.id }]);
     expect(person).toMatchObject({ parent: DECIDER.id, links: [{ trace: CALLER.trace, id: run?.id }] });

@@ -252,7 +252,7 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
   test('what a container writes is in the log while it runs, without secrets', async () => {
     await builder.put('/secrets/BOX_KEY', { value: 'a-very-secret-value' });
     const command = `echo "step 1 $KEY"; while ! ls /files/out | grep -q never; do
-      [ -e /tmp/x ] && exit 0; sleep 1; touch /tmp/y; n=$((n+1)); [ $n = 8 ] && touch /tmp/x; done`;
+      [ -e /tmp/x ] && exit 0; sleep 1; touch /tmp/y; n=$((n+1)); [ $n = 60 ] && touch /tmp/x; done`;
     const definition = {
       use: { secrets: ['BOX_KEY'] },
       ...contained({ command, environment: { KEY: '${ $secrets.BOX_KEY }' } }),

@@ -3,6 +3,7 @@
  * No update is lost or repeated, whichever copy is asked.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ownPort } from '../support/machine.ts';
 import { startServer, type SeenRequest, type TestServer } from '../support/http-server.ts';
 import { startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
 import { startProgram, type Program } from '../support/programs.ts';
@@ -172,9 +173,8 @@ async function allSoFar(api: Program, path: string): Promise<SseReader['events']
 }
 
 test('kill -9 of api and worker during a task loses and repeats no update', async () => {
-  const [up, down] = await Promise.all([receiver(), receiver()]);
+  const [up, down] = [await receiver(), await ownPort()];
   // The second target is unreachable from the beginning: no server listens there until the task is over.
-  await down.close();
   const base = await agentThatCalls(['/first', '/second', '/third']);
   const sent = await openStream(`${apis[0].url}${base}/message:stream`, {
     method: 'POST',
@@ -191,7 +191,7 @@ test('kill -9 of api and worker during a task loses and repeats no update', asyn
   );
   const { id } = sent.events[0]!.data.task;
   const path = `${base}/tasks/${id}`;
-  await ask(apis[1], `${path}/pushNotificationConfigs`, { id: 'down', url: down.url });
+  await ask(apis[1], `${path}/pushNotificationConfigs`, { id: 'down', url: `http://127.0.0.1:${down}` });
   release('/first');
   await until(
     async () => called('/second').length,
@@ -233,7 +233,7 @@ test('kill -9 of api and worker during a task loses and repeats no update', asyn
   expect(keysOf(['/first', '/second', '/third'].flatMap(called))).toHaveLength(3);
 
   // The delivery log is the outbox: each event once, in order, with the ids of the stream.
-  const target = await receiver(down.port);
+  const target = await receiver(down);
   const notified = ids(all).map((eventId) => `${id}-${eventId.replace('.', '-')}`);
   const got = (server: TestServer) =>
     server.seen.map((request) => String(request.headers['a2a-notification-id']));

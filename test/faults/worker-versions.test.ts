@@ -158,6 +158,8 @@ test('runs in flight stay with the old build, and go to the new one when they co
   expect([before, new Set(after)]).toEqual(['old', new Set(['new'])]);
   expect(new Set(await buildsOf(first))).toEqual(new Set(['new']));
 
+  // Temporal lists a run that has just ended as running for a moment.
+  await until(versions, (known) => known.some(({ buildId, runs }) => buildId === 'old' && runs === 1));
   expect((await manage('move', 'old'))[0]).toMatch(/^1 runs asked/);
   await until(
     () => buildsOf(parked),

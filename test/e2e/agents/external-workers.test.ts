@@ -480,10 +480,11 @@ test.each([
   const program = await startProgram(agent, file, args);
   const run = await call(agent, { text: 'to be or not to be' });
   expect(await endOf(builder, run)).toMatchObject({ status: 'completed', output: { words: 6 } });
+  const ended = once(program, 'exit');
   program.kill('SIGTERM');
   const again = await call(agent, { text: 'one' });
   // A poll that was under way may still take a job, and work on it.
-  const [code] = await once(program, 'exit');
+  const [code] = await ended;
   expect(code).toBe(0);
   await builder.post(`/runs/${again['id']}/cancel`);
 });

@@ -282,7 +282,7 @@ test('cancelling a call, and its time limit, reach the run', async () => {
   stops.abort(new Error('the worker stops'));
   await expect(continued).rejects.toThrow('the worker stops');
   expect(target.cancelled).toHaveLength(1);
-  const late = { ...agentCall(agentOf(target, { timeout: 300 }), {}), idempotencyKey: 'c' };
+  const late = { ...agentCall(agentOf(target, { timeout: 3_000 }), {}), idempotencyKey: 'c' };
   expect(await faultOf(invoke(late))).toMatchObject({ kind: 'timeout' });
   expect(target.cancelled).toHaveLength(2);
 });

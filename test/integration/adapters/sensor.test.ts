@@ -92,7 +92,7 @@ describe('readings over MQTT 3.1.1', () => {
     const { publish, subscribed, at } = await serveBroker();
     const collect = async (more: object): Promise<AgentResult> => {
       const begun = subscribed('room/+/co2');
-      const configuration = { ...at, mode: 'window', topic: 'room/+/co2', window: 700, ...more };
+      const configuration = { ...at, mode: 'window', topic: 'room/+/co2', window: 3_000, ...more };
       const collecting = sense(configuration);
       await begun;
       for (const [room, value] of [

@@ -330,7 +330,8 @@ describe('a database of its own', () => {
     const [{ last } = { last: '0' }] = await own().execute<{ last: string }[]>(
       'select max(to_tx::text::bigint)::text as last from audit_seal',
     );
-    expect(Number(last)).toBeLessThan(Number(next) + 1_000);
+    // All files of the test run take their transactions from one server.
+    expect(Number(last)).toBeLessThan(Number(next) + 1_000_000);
   });
 
   test('says how long its oldest entry has been waiting for a seal, by one look at the index', async () => {

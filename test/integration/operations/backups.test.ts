@@ -103,8 +103,8 @@ describe('a timetable', () => {
     );
     expect(await until(daily)).toBe(0);
     await take();
-    // The next 02:30, within a second or so.
-    expect(Math.abs((await until(daily)) - (row?.left ?? 0))).toBeLessThanOrEqual(2);
+    // The next 02:30, except for the time that the backup has taken.
+    expect(Math.abs((await until(daily)) - (row?.left ?? 0))).toBeLessThanOrEqual(30);
     await age(86_400);
     expect(await until(daily)).toBe(0);
   });

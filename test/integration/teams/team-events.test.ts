@@ -114,7 +114,7 @@ test('builders and admins of the team see its runs and their events, all others 
   );
   await note(runs.builders, 'end');
   const noted = (name: string): string[] => streams.get(name)?.events.map(({ data }) => data.message) ?? [];
-  for (const name of ['admin', 'builder', 'boss'])
+  for (const name of ['admin', 'builder', 'boss'].flatMap((one) => [one, `${one} asks`]))
     await until(
       () => Promise.resolve(noted(name)),
       (all) => all.includes('end'),
