@@ -250,7 +250,12 @@ export class Journal {
   async #append(selection: Selection): Promise<void> {
     const append = (batch: EventBatch): Promise<Appended> =>
       CancellationScope.nonCancellable(() => this.#port.append(batch));
-    const sent = this.#take(selection, [], () => this.#projection() ?? this.#shownBefore());
+    const hasCommands = this.#acks.length > this.#carriedAcks.size;
+    const sent = this.#take(
+      selection,
+      [],
+      () => this.#projection() ?? (hasCommands ? this.#shownBefore() : null),
+    );
     const { closed, behind } = await this.#send(sent, append);
     if (behind !== undefined) this.#showAgain(sent.batch, behind);
     if (!closed) return;
@@ -305,11 +310,11 @@ export class Journal {
     return { counter: ++this.#state.counter, ...status };
   }
 
-  /** With a command: a workflow task that was lost before it may have shown another status. */
+  /** Before a command, a workflow task that was lost may have shown another status than the last one. */
   #shownBefore(): EventBatch['projection'] {
-    if (this.#acks.length === this.#carriedAcks.size || this.#begins !== undefined) return null;
+    if (this.#begins !== undefined || this.#pending.freeCount > 0) return null;
     const status = this.#port.status();
-    if (this.#pending.freeCount > 0 || JSON.stringify(status) !== this.#shown) return null;
+    if (JSON.stringify(status) !== this.#shown) return null;
     return { counter: this.#state.counter, ...status };
   }
 
