@@ -204,8 +204,7 @@ function serverSettings(port: number, throwaway: boolean): string[] {
     listen_addresses: '127.0.0.1',
     port,
     unix_socket_directories: '',
-    // All files of a test run share a throwaway server.
-    max_connections: throwaway ? 500 : 200,
+    max_connections: 200,
     timezone: 'UTC',
     log_timezone: 'UTC',
     ...(throwaway
