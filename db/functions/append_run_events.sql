@@ -33,6 +33,7 @@ declare
   emitted int := 0;
   noticed int := 0;
   tree jsonb;
+  differs boolean := false;
   taken boolean := false;
   signalled int := 0;
   is_called boolean;
@@ -163,10 +164,13 @@ begin
     update run_signal set received_at = clock_timestamp() where id = any(p_acks) and received_at is null;
   end if;
 
-  taken := p_projection is not null and (p_projection ->> 'counter')::bigint > r.projection_counter;
+  if p_projection is not null then
+    differs := (r.status, r.waiting_on)
+                 is distinct from (p_projection ->> 'status', p_projection -> 'waiting_on');
+    taken := (p_projection ->> 'counter')::bigint > r.projection_counter;
+  end if;
   if taken then
-    if (r.status, r.waiting_on)
-         is distinct from (p_projection ->> 'status', p_projection -> 'waiting_on')
+    if differs
        and follow_run_status(
              p_run, people_asked(r.status, r.waiting_on), p_projection, r.last_seq + added + 1) then
       added := added + 1;
@@ -208,8 +212,5 @@ begin
   end if;
   return jsonb_build_object(
     'closed', false, 'signalled', signalled > 0, 'tree', tree,
-    'behind', case when p_projection is not null and not taken
-                    and (r.status, r.waiting_on)
-                          is distinct from (p_projection ->> 'status', p_projection -> 'waiting_on')
-                   then r.projection_counter end);
+    'behind', case when differs and not taken then r.projection_counter end);
 end $$;

@@ -117,8 +117,7 @@ describe('with a worker that nothing happens to', () => {
         [id],
       );
     expect(row?.stored).toBe(CALLS);
-    // Several a workflow task were local activities, which are markers, as many as the machine is fast: after
-    // some time an ordinary call follows.
+    // All were local activities, which are markers, but for an ordinary call after each 250 ms.
     const temporal = createTemporalClient(platform.temporal);
     const { events } = await temporal.workflow.getHandle(runWorkflowId(id)).fetchHistory();
     await temporal.connection.close();
@@ -126,6 +125,13 @@ describe('with a worker that nothing happens to', () => {
     const tasks = events?.filter((event) => event.workflowTaskCompletedEventAttributes);
     expect(markers?.length).toBeGreaterThan(10);
     expect(tasks?.length).toBeLessThan(CALLS);
+    const { started_at: begun, finished_at: over } = (await scene.builder.get(`/runs/${id}`)).body;
+    const ordinary = events?.filter((event) =>
+      /^(?:invokeAgent|followCall)$/.test(
+        event.activityTaskScheduledEventAttributes?.activityType?.name ?? '',
+      ),
+    );
+    expect(ordinary?.length).toBeLessThanOrEqual((Date.parse(over) - Date.parse(begun)) / 250);
   });
 
   test('a cancel ends the chain between two calls', async () => {
